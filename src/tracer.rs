@@ -12,6 +12,7 @@ mod driver;
 mod early;
 mod ends;
 mod facts;
+mod family;
 mod findings;
 mod fleet;
 mod fold;
@@ -93,7 +94,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(50);
 pub enum Scope {
     /// Every process, now and later.
     All,
-    /// These processes and their children from now on.
+    /// These processes, and who descends from them now and later.
     Processes(Vec<u32>),
 }
 
@@ -123,6 +124,7 @@ pub struct Tracer {
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
+    family: family::Family,
     lifecycle: Hooks,
     encoder: Option<Box<dyn Encoder>>,
     maker: Maker,
@@ -288,7 +290,7 @@ impl Tracer {
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());
         let bells = [self.arrivals.bell(), memory, work, log, tracepoint, self.bell];
-        self.events.wait(self.wait, bells);
+        let drained = self.events.wait(self.wait, bells);
         self.handle_notices();
         self.take_xids(monotonic_ns(), false);
         let followed = monotonic_ns();
@@ -303,8 +305,8 @@ impl Tracer {
         if self.encoder.is_some() {
             self.memory.late.settle(&mut self.launches);
         }
-        // by then the models know what lines of calls from before need
-        self.emit(self.horizon(followed));
+        // until then all calls were taken out and the models know what their lines need; attaching may take long in between
+        self.emit(self.horizon(drained));
         if self.last_second.elapsed() >= SECOND {
             self.each_second(now, followed);
         }
@@ -354,6 +356,7 @@ impl Tracer {
         self.settle_samples();
         self.look_for_hanging(now);
         self.look_for_ended();
+        self.follow_family();
         // whoever takes a census each second has done so
         if self.fleet.is_some() && self.idle_followed.elapsed() >= SECOND {
             // what a program does not tell any more must be known when it ends

@@ -24,6 +24,7 @@ mod names;
 mod oci_config;
 mod options;
 mod parts;
+mod plans;
 mod podresources;
 mod process;
 mod prometheus;
@@ -149,6 +150,7 @@ targets! {
     oci_config(bytes, 16384, USUAL),
     options(text, 512, USUAL),
     parts(bytes, 8192, PAGE),
+    plans(bytes, 4096, USUAL),
     podresources(bytes, 16384, USUAL),
     process(bytes, 16384, USUAL),
     prometheus(bytes, 8192, PAGE),

@@ -40,6 +40,8 @@ pub enum Weighed {
     Gpu,
     /// What threads waited in calls that wait for a GPU
     Wait,
+    /// What threads that call CUDA spent outside of it, by samples
+    Host,
 }
 
 #[derive(Clone, Debug, Args)]

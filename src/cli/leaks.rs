@@ -35,7 +35,7 @@ N ended it); 125: gpuscope failed or was used wrongly; 126: CMD cannot be execut
 
 #[derive(Debug, Args)]
 pub struct LeaksArgs {
-    /// Watch this process and its children from now on (repeatable)
+    /// Watch this process and its descendants, those there are and those to come (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
     pub pids: Vec<u32>,
     /// Watch every process, now and later

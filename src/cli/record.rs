@@ -33,7 +33,7 @@ N ended it); 125: gpuscope failed or was used wrongly; 126: CMD cannot be execut
 
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// Record this process and its children from now on (repeatable)
+    /// Record this process and its descendants, those there are and those to come (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
     pub pids: Vec<u32>,
     /// Record every process, now and later

@@ -58,7 +58,7 @@ pub struct ReportArgs {
     /// What is traced now, until Ctrl-C, the end of the processes, or --duration, instead of a recording
     #[arg(long, help_heading = "Live")]
     pub live: bool,
-    /// This process and its children from now on (repeatable)
+    /// This process and its descendants, those there are and those to come (repeatable)
     #[arg(
         short,
         long = "pid",

@@ -30,7 +30,7 @@ Exit status: 0 ended by q, Ctrl-C or SIGTERM; 1 failed; 2 wrong usage.";
 
 #[derive(Debug, Clone, Args)]
 pub struct TopArgs {
-    /// Only this process and its children from now on (repeatable)
+    /// Only this process and its descendants, those there are and those to come (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
     pub pids: Vec<u32>,
     /// Every process, which is the default

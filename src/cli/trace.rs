@@ -24,7 +24,7 @@ Exit status: 0 done; 1 failed; 2 wrong usage; 3 a --fail-on rule matched.";
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// Trace this process and its children from now on (repeatable)
+    /// Trace this process and its descendants, those there are and those to come (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
     pub pids: Vec<u32>,
     /// Trace every process, now and later

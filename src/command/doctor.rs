@@ -1,14 +1,16 @@
-//! `gpuscope doctor`: what works here, what does not, and the cure; with a PID, what of that process can be seen.
+//! `gpuscope doctor`: what works here, what does not, and the cure; with a PID, what of that process can be seen, and of who descends
+//! from it.
 //!
 //! Owns the words and colours only; the facts come from [`crate::probe::machine`].
 
 use crate::catalog::Catalog;
+use crate::discover;
 use crate::inside::{self, standby, standby::Standby};
 use crate::probe::machine::coverage::{self, Coverage};
 use crate::probe::machine::mapped::MappedLibrary;
 use crate::probe::machine::{self, Check, State};
 use crate::refusal::hint_apart;
-use crate::text::quantity::escaped;
+use crate::text::quantity::{escaped, plural};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -22,6 +24,9 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const FAIR: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// Descendants that are shown; JSON has all.
+const MOST_SHOWN: usize = 8;
+
 #[derive(Serialize)]
 struct Report {
     /// Whether calls can be traced: on this machine and, if one was asked for, of that process.
@@ -33,12 +38,17 @@ struct Report {
     checks: Vec<Check>,
     process: Option<Coverage>,
     /// Whether that process can be traced from inside.
-    #[serde(serialize_with = "name_of")]
     agent: Option<Standby>,
+    /// Those who descend from it and use CUDA.
+    descendants: Vec<Descendant>,
+    /// How many descend from it and may not be looked at.
+    hidden_descendants: usize,
 }
 
-fn name_of<S: serde::Serializer>(standing: &Option<Standby>, serializer: S) -> Result<S::Ok, S::Error> {
-    standing.map(Standby::name).serialize(serializer)
+#[derive(Serialize)]
+struct Descendant {
+    process: Coverage,
+    agent: Standby,
 }
 
 /// Prints the report; the status is 0 when tracing is possible and 1 when it is not.
@@ -46,14 +56,19 @@ fn name_of<S: serde::Serializer>(standing: &Option<Standby>, serializer: S) -> R
 /// # Errors
 /// When there is no process `pid`, or when the report cannot be written.
 pub(crate) fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
-    let process = pid.map(covered).transpose()?;
+    let looked_at = pid.map(look_at).transpose()?;
+    let (process, descendants, hidden_descendants) = match looked_at {
+        Some((process, (descendants, hidden))) => (Some(process), descendants, hidden),
+        None => (None, Vec::new(), 0),
+    };
     let mut checks = machine::checks();
     let inside = inside_check();
     let from_inside = inside.state == State::Ok;
     checks.push(inside);
     let agent = pid.map(standby::of);
     let refused = process.as_ref().is_some_and(|process| process.refusal.is_some());
-    let carries = agent.is_none_or(|standing| standing == Standby::Ready);
+    let mut all = agent.into_iter().chain(descendants.iter().map(|one| one.agent));
+    let carries = agent.is_none() || all.any(|standing| standing == Standby::Ready);
     let report = Report {
         possible: (machine::can_trace(&checks) || (from_inside && carries)) && !refused,
         tier: machine::best_tier(&checks).map(|tier| tier.name()),
@@ -61,6 +76,8 @@ pub(crate) fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
         checks,
         process,
         agent,
+        descendants,
+        hidden_descendants,
     };
     let written = if json {
         std::io::stdout()
@@ -101,9 +118,28 @@ fn inside_check() -> Check {
     }
 }
 
-fn covered(pid: u32) -> Result<Coverage> {
+/// A process, and its descendants.
+fn look_at(pid: u32) -> Result<(Coverage, (Vec<Descendant>, usize))> {
     let catalog = Catalog::builtin().context("failed to read the built-in tables")?;
-    coverage::coverage(pid, &catalog)
+    Ok((coverage::coverage(pid, &catalog)?, descendants(pid, &catalog)))
+}
+
+/// Those of a process that map something of CUDA, and how many may not be looked at.
+fn descendants(pid: u32, catalog: &Catalog) -> (Vec<Descendant>, usize) {
+    let (mut using, mut hidden) = (Vec::new(), 0);
+    for pid in discover::descendants([pid]).into_iter().filter(|one| *one != pid) {
+        // one that has ended meanwhile is none
+        let Ok(process) = coverage::coverage(pid, catalog) else {
+            continue;
+        };
+        if !process.libraries.is_empty() {
+            let agent = standby::of(pid);
+            using.push(Descendant { process, agent });
+        } else if process.refusal.is_some() {
+            hidden += 1;
+        }
+    }
+    (using, hidden)
 }
 
 fn render(report: &Report) -> String {
@@ -113,7 +149,24 @@ fn render(report: &Report) -> String {
         render_check(&mut text, check, width);
     }
     if let Some(process) = &report.process {
-        render_process(&mut text, report, process);
+        render_process(&mut text, report.agent, process, None);
+        for one in report.descendants.iter().take(MOST_SHOWN) {
+            render_process(&mut text, Some(one.agent), &one.process, Some(process.pid));
+        }
+        let more = report
+            .descendants
+            .iter()
+            .skip(MOST_SHOWN)
+            .map(|one| one.process.pid.to_string());
+        let more: Vec<String> = more.collect();
+        if !more.is_empty() {
+            let number = plural(more.len() as u64, "descendant");
+            let _ = writeln!(text, "\n{number} more that use CUDA: {}", more.join(", "));
+        }
+        if report.hidden_descendants > 0 {
+            let number = plural(report.hidden_descendants as u64, "descendant");
+            let _ = writeln!(text, "\n{number} may not be looked at, or traced");
+        }
     }
     let _ = writeln!(text, "\n{BOLD}{}{BOLD:#}", verdict(report));
     text
@@ -123,6 +176,9 @@ fn verdict(report: &Report) -> String {
     let limited = report.checks.iter().filter(|check| check.state != State::Ok).count();
     let refused = report.process.as_ref().filter(|process| process.refusal.is_some());
     match (report.tier, refused) {
+        (None, _) if report.possible && report.agent.is_some_and(|agent| agent != Standby::Ready) => {
+            "What descends from this process can be traced here, from inside, by the user whose it is.".to_owned()
+        }
         (None, _) if report.possible && report.agent.is_some() => {
             "This process can be traced here, from inside, by the user whose it is.".to_owned()
         }
@@ -168,13 +224,15 @@ fn render_agent(text: &mut String, standing: Standby, pid: u32) {
     }
 }
 
-fn render_process(text: &mut String, report: &Report, process: &Coverage) {
+/// `of`: from whom it descends.
+fn render_process(text: &mut String, agent: Option<Standby>, process: &Coverage, of: Option<u32>) {
     let inner = process
         .inner_pid
         .map_or_else(String::new, |pid| format!(", {pid} in its own PID namespace"));
+    let of = of.map_or_else(String::new, |pid| format!(", which descends from {pid}"));
     let _ = writeln!(
         text,
-        "\n{BOLD}process {} ({}){BOLD:#}{inner}",
+        "\n{BOLD}process {} ({}){BOLD:#}{inner}{of}",
         process.pid,
         escaped(&process.comm)
     );
@@ -191,7 +249,7 @@ fn render_process(text: &mut String, report: &Report, process: &Coverage) {
     for library in &process.libraries {
         render_library(text, library, width);
     }
-    if let Some(standing) = report.agent {
+    if let Some(standing) = agent {
         render_agent(text, standing, process.pid);
     }
     for gap in &process.gaps {

@@ -18,6 +18,8 @@ fn report(tier: Option<&'static str>, process: Option<Coverage>) -> Report {
         checks: vec![check(State::Limited)],
         agent: process.is_some().then_some(Standby::Absent),
         process,
+        descendants: Vec::new(),
+        hidden_descendants: 0,
     }
 }
 
@@ -67,9 +69,35 @@ fn the_last_line_says_whether_tracing_is_possible() {
         ..report(None, None)
     };
     assert!(last(&inside).starts_with("run, record and leaks work here, from inside."));
+    let launcher = Report {
+        agent: Some(Standby::Absent),
+        process: Some(process(None)),
+        ..inside
+    };
+    assert!(last(&launcher).starts_with("What descends from this process can be traced here, from inside,"));
     let refused = report(Some("perf-link"), Some(process(Some("a kernel thread"))));
     assert_eq!(last(&refused), "Process 7 cannot be traced.");
     assert!(last(&report(Some("perf-link"), None)).starts_with("Tracing is possible here, with perf-link;"));
+}
+
+#[test]
+fn descendants_are_shown_as_far_as_there_is_room() {
+    let descendant = |pid| Descendant {
+        process: Coverage { pid, ..process(None) },
+        agent: Standby::Ready,
+    };
+    let report = Report {
+        descendants: (11..=20).map(descendant).collect(),
+        hidden_descendants: 2,
+        ..report(Some("perf-link"), Some(process(None)))
+    };
+    let text = plain(&report);
+    assert!(text.contains("\nprocess 18 (a\\nb), which descends from 7\n"), "{text}");
+    assert!(text.contains("\n2 descendants more that use CUDA: 19, 20\n"), "{text}");
+    assert!(
+        text.contains("process 11 carries the agent, and can be traced from inside"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -116,6 +144,8 @@ fn made_up() -> Report {
     Report {
         possible: true,
         tier: Some("uprobe.multi"),
+        descendants: Vec::new(),
+        hidden_descendants: 0,
         inside: true,
         checks: vec![
             found("kernel", State::Ok, "Linux 6.12.1", None),

@@ -109,6 +109,7 @@ fn weight(args: &ExportArgs) -> Weight {
     match args.weight {
         None | Some(Weighed::Gpu) => Weight::Gpu,
         Some(Weighed::Wait) => Weight::Wait,
+        Some(Weighed::Host) => Weight::Host,
     }
 }
 

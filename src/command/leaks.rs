@@ -61,7 +61,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
     let deadline = args.duration.map(|time| Instant::now() + time);
     let timed_out = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut failure = Ok(());
-    while failure.is_ok() && !stop.is_set() && !timed_out() && !reporter.is_closed() && !running.are_over() {
+    while failure.is_ok() && !stop.is_set() && !timed_out() && !reporter.is_closed() && !running.are_over(&tracer) {
         failure = tracer.step().and_then(|()| {
             reporter.follow(&mut tracer);
             reporter.check()

@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode};
 pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
     if let Some(fd) = args.plan {
         let paths: Vec<PathBuf> = args.command.iter().map(PathBuf::from).collect();
-        standby::plan(fd, &paths)?;
+        standby::plan(fd, args.folder.as_deref(), &paths)?;
         return Ok(ExitCode::SUCCESS);
     }
     let environment = standby::environment(args.folder.as_deref(), std::env::var_os("LD_PRELOAD"));

@@ -51,12 +51,13 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
     let (mut tracer, mut keeper) = begun(args, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
     running.attach_and(&mut tracer, |tracer| {
-        prepare::watch_gpu_of(tracer, args.gpu, &args.options(), &args.pids)
+        prepare::watch_gpu_of(tracer, args.gpu, &args.options())
     })?;
     let deadline = args.duration.map(|time| Instant::now() + time);
-    let over = || stop.is_set() || deadline.is_some_and(|deadline| Instant::now() >= deadline) || running.are_over();
+    let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let over = |tracer: &Tracer| stop.is_set() || is_late() || running.are_over(tracer);
     let mut outcome = Ok(());
-    while outcome.is_ok() && keeper.goes_on(&mut tracer) && !over() {
+    while outcome.is_ok() && keeper.goes_on(&mut tracer) && !over(&tracer) {
         outcome = tracer.step();
     }
     let (summary, written) = keeper.finish(tracer, args)?;

@@ -83,7 +83,7 @@ fn live(args: &ReportArgs) -> Result<Report> {
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);
     let mut failure = Ok(());
-    while failure.is_ok() && !stop.is_set() && !running.are_over() {
+    while failure.is_ok() && !stop.is_set() && !running.are_over(&tracer) {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break;
         }

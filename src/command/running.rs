@@ -42,9 +42,7 @@ impl Running<'_> {
     /// # Errors
     /// A process may not be looked at, or that fails.
     pub(crate) fn attach_and(&self, tracer: &mut Tracer, also: impl FnOnce(&mut Tracer) -> Result<()>) -> Result<()> {
-        for pid in self.pids {
-            tracer.add_process(*pid)?;
-        }
+        tracer.add_family(self.pids)?;
         if self.all {
             tracer.add_running();
         }
@@ -53,8 +51,13 @@ impl Running<'_> {
         also(tracer)?;
         rights::after_attaching(tracer);
         tracer.write_aside();
+        let workers = match tracer.workers() {
+            0 => String::new(),
+            1 => ", also of 1 descendant that uses CUDA".to_owned(),
+            number => format!(", also of {number} descendants that use CUDA"),
+        };
         say(format_args!(
-            "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
+            "gpuscope: tracing {} functions by {}{workers}; Ctrl-C ends it",
             tracer.functions(),
             tracer.tier()
         ));
@@ -62,8 +65,8 @@ impl Running<'_> {
     }
 
     /// Whether there is nobody left to trace.
-    pub(crate) fn are_over(&self) -> bool {
-        !self.all && !self.pids.iter().any(|pid| is_alive(*pid))
+    pub(crate) fn are_over(&self, tracer: &Tracer) -> bool {
+        !self.all && tracer.family_is_over()
     }
 }
 
@@ -88,10 +91,8 @@ fn check_process(pid: u32) -> Result<()> {
     if !is_alive(pid) {
         bail!("there is no process {pid}\nhint: pgrep -a python; nvidia-smi also lists processes that use a GPU");
     }
-    if machine::shadow_stack_in_the_way(pid) {
-        bail!(
-            "process {pid} has a shadow stack, and return probes of this kernel would kill it\nhint: use Linux 6.11 or newer"
-        );
+    if let Some(why) = machine::shadow_stack_in_the_way(pid) {
+        bail!("{why}\nhint: use Linux 6.11 or newer");
     }
     let exe = Path::new("/proc").join(pid.to_string()).join("exe");
     let exe = ForeignFile::find(&exe).map_err(ElfError::from);

@@ -16,8 +16,8 @@ use crate::output::Output;
 use crate::probe::{self, machine};
 use crate::refusal::Usage;
 use crate::top::columns;
-use crate::top::model::Frame;
 use crate::top::model::history::History;
+use crate::top::model::{Frame, Process};
 use crate::top::state::{State, Theme};
 use crate::top::{json, once, screen};
 use crate::user::User;
@@ -102,9 +102,15 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
     let older = args.lists().then(|| args.older_than.unwrap_or_default());
-    let close = args.pids.first().map(|pid| Close { pid: *pid, older });
+    let mut close = args.pids.first().map(|pid| Close { pid: *pid, older });
     state.single = older;
-    history.take(&mut live.look(close));
+    let mut first = live.look(close);
+    if let Some(worker) = close.and_then(|close| instead_of(close.pid, &first)) {
+        close = Some(Close { pid: worker, older });
+        state.selected = Some(worker);
+        first = live.look(close);
+    }
+    history.take(&mut first);
     let alone = live.lend(&looked_at.into_iter().collect());
     finder.look_at(wanted, alone)?;
     let mut due = Instant::now() + args.delay;
@@ -134,6 +140,13 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Of a launcher that does nothing itself the first of those that it has started.
+fn instead_of(pid: u32, frame: &Frame) -> Option<u32> {
+    let descends = |process: &&Process| process.ancestors.contains(&pid);
+    let first = frame.processes.iter().find(descends)?;
+    frame.process(pid).is_none().then_some(first.pid)
+}
+
 /// Of the wanted user's processes alone.
 fn kept(mut frame: Frame, state: &State) -> Frame {
     if state.user.is_some() {
@@ -149,4 +162,25 @@ fn width() -> u16 {
     columns
         .and_then(|columns| u16::try_from(columns).ok())
         .unwrap_or(once::WIDTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_does_nothing_itself_gives_way_to_what_it_has_started() {
+        let process = |pid: u32, ancestors: &[u32]| Process {
+            pid,
+            ancestors: ancestors.to_vec(),
+            ..Process::default()
+        };
+        let frame = Frame {
+            processes: vec![process(30, &[1]), process(12, &[11, 10, 1]), process(13, &[11, 10, 1])],
+            ..Frame::default()
+        };
+        assert_eq!(instead_of(10, &frame), Some(12));
+        assert_eq!(instead_of(12, &frame), None, "it has a row of its own");
+        assert_eq!(instead_of(99, &frame), None);
+    }
 }

@@ -26,14 +26,14 @@ pub(crate) fn run(args: TraceArgs) -> Result<ExitCode> {
     let mut tracer = traced::tracer(&args.options, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
     running.attach_and(&mut tracer, |tracer| {
-        prepare::watch_gpu_of(tracer, args.gpu, &args.options, &args.pids)
+        prepare::watch_gpu_of(tracer, args.gpu, &args.options)
     })?;
     let deadline = args.duration.map(|time| Instant::now() + time);
     let over = |tracer: &Tracer| {
         stop.is_set()
             || deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || tracer.output_closed()
-            || running.are_over()
+            || running.are_over(tracer)
     };
     let mut failure = Ok(());
     while failure.is_ok() && !over(&tracer) {

@@ -1,5 +1,6 @@
 //! Whose a process is, and who started it: asked of `/proc` once for each, and whether it is still there each time.
 
+use crate::discover::parent_of;
 use crate::owner::Stat;
 use crate::user;
 use std::collections::HashMap;
@@ -87,33 +88,16 @@ impl Origin {
 fn ancestors(pid: u32) -> Vec<u32> {
     let mut chain = Vec::new();
     let mut of = pid;
-    while let Some(parent) = parent_of(of).filter(|parent| *parent > 0 && chain.len() < DEEPEST) {
+    while let Some(parent) = parent_of(of).filter(|_| chain.len() < DEEPEST) {
         chain.push(parent);
         of = parent;
     }
     chain
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parent_in(&stat)
-}
-
-/// The name in parentheses may have anything in it.
-fn parent_in(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_look_like_what_comes_after_it() {
-        assert_eq!(parent_in("12 (a) S 99 (b) R 34 12 12"), Some(34));
-        assert_eq!(parent_in("12 (a"), None);
-    }
 
     #[test]
     fn we_are_there_and_have_a_parent() {

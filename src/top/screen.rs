@@ -2,6 +2,8 @@
 //!
 //! Owns what is changed of the terminal, and stderr as long as it is: what is said meanwhile is said afterwards.
 
+mod hangup;
+
 use crate::output::say;
 use crate::top::state::Theme;
 use anyhow::{Context, Result, bail};
@@ -74,6 +76,7 @@ impl Screen {
         *aside() = stderr;
         enter().context("failed to take the terminal")?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout())).context("failed to take the terminal")?;
+        hangup::watch(stdin().as_raw_fd());
         Ok(Screen { terminal })
     }
 

@@ -271,19 +271,19 @@ impl Tracer {
     /// Has process `pid`, which runs already and waits for that, tell what devices execute for it from now on.
     ///
     /// # Errors
-    /// It must, and does not answer.
-    pub(crate) fn visit_gpu(&mut self, pid: u32) -> Result<()> {
+    /// It does not answer.
+    pub(super) fn visit_gpu(&mut self, pid: u32, patience: Duration) -> Result<()> {
         let Some(gpu) = &mut self.gpu else { return Ok(()) };
         let Ok(activities) = &gpu.activities else { return Ok(()) };
-        match activities.visit(pid) {
-            Ok(_) => Ok(()),
-            Err(error) if gpu.demand.must => Err(error.context("failed to ask what the GPU executes")),
-            Err(error) => {
-                let words = message(&error).replace('\n', "; ");
-                say(format_args!("gpuscope: what the GPU executes is not recorded: {words}"));
-                Ok(())
-            }
+        match activities.visit(pid, patience) {
+            Err(error) if !discover::has_ended(pid) => Err(error.context("failed to ask what the GPU executes")),
+            _ => Ok(()),
         }
+    }
+
+    /// Whether it has to be known what devices execute.
+    pub(super) fn must_watch_gpu(&self) -> bool {
+        self.gpu.as_ref().is_some_and(|gpu| gpu.demand.must)
     }
 
     /// What a program that is started needs for that.
@@ -306,6 +306,7 @@ impl Tracer {
         let encoder = self.encoder.as_ref();
         let sees_calls = encoder.is_some_and(|encoder| encoder.shows() || self.findings.is_ok());
         let matched = gpu.demand.lines && sees_calls;
+        let drained = monotonic_ns();
         activities.drain(&mut |source, record| {
             if record.kind == ACTIVITY_STREAM {
                 gpu.matcher
@@ -342,7 +343,7 @@ impl Tracer {
                 self.window.run(activity);
             }
         });
-        self.settle_activities(monotonic_ns().saturating_sub(SETTLED_NS));
+        self.settle_activities(drained.saturating_sub(SETTLED_NS));
     }
 
     /// What began before `horizon` has come, as far as it ever does.
@@ -359,10 +360,15 @@ impl Tracer {
         }
     }
 
-    /// What is asked for ends at `ended`, CLOCK_MONOTONIC ns: programs that go on hand over what was done until then.
+    /// What is asked for ends at `ended`, CLOCK_MONOTONIC ns: what begins later is left out, as the calls are that caused it.
+    pub(super) fn end_activities(&mut self, ended: u64) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.until = Some(ended);
+        }
+    }
+
+    /// Programs that go on hand over what was done until `ended`.
     pub(super) fn await_activities(&mut self, ended: u64) {
-        let Some(gpu) = self.gpu.as_mut() else { return };
-        gpu.until = Some(ended);
         let until = Instant::now() + HANDED_OVER;
         loop {
             self.take_activities();

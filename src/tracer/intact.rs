@@ -3,7 +3,7 @@
 //! Owns when a process is looked at: soon after it has mapped a library, in turn while it makes calls, and at the end. What
 //! is compared is [`crate::probe::attach`]'s business.
 
-use super::{Scope, Tracer};
+use super::Tracer;
 use crate::discover;
 use crate::probe::attach::Unprobed;
 use std::collections::{HashSet, VecDeque};
@@ -62,11 +62,7 @@ impl Tracer {
         if self.engine.is_inside().is_some() {
             return;
         }
-        let asked: &[u32] = match &self.scope {
-            Scope::Processes(pids) => pids,
-            Scope::All => &[],
-        };
-        let all: HashSet<u32> = self.callers.iter().chain(asked).copied().collect();
+        let all: HashSet<u32> = self.callers.iter().copied().chain(self.family.members()).collect();
         let begun = Instant::now();
         for pid in all.into_iter().take(MOST_AT_END) {
             if begun.elapsed() < FOR_AT_END {

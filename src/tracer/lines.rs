@@ -16,7 +16,7 @@ use anyhow::Result;
 
 /// Events younger than this are held back to be sorted.
 const WINDOW_NS: u64 = 100_000_000;
-/// Held back events beyond this go out unsorted rather than take memory.
+/// Events to be held back beyond this go out unsorted rather than take memory.
 const HELD_BYTES: usize = 8 << 20;
 
 impl Tracer {
@@ -28,12 +28,11 @@ impl Tracer {
         self.malformed += self.window.take_in(&mut self.events.inbox().borrow_mut());
     }
 
-    /// What is older goes out now, CLOCK_MONOTONIC ns.
-    pub(super) fn horizon(&self, now: u64) -> u64 {
-        match self.window.held_bytes() > HELD_BYTES {
-            true => u64::MAX,
-            false => now.saturating_sub(WINDOW_NS),
-        }
+    /// What is older goes out now, CLOCK_MONOTONIC ns. All calls were taken out that had returned at `drained`.
+    pub(super) fn horizon(&self, drained: u64) -> u64 {
+        let settled = drained.saturating_sub(WINDOW_NS);
+        let is_full = self.window.held_bytes() > HELD_BYTES && self.window.held_bytes_from(settled) > HELD_BYTES;
+        if is_full { u64::MAX } else { settled }
     }
 
     /// Writes what was held back from before `horizon`, in order; totals behind what they are of.

@@ -36,6 +36,7 @@ impl Tracer {
         let ceased = monotonic_ns();
         self.engine.count_calls(false);
         let ended = monotonic_ns();
+        self.end_activities(ceased);
         self.handle_remaining();
         self.await_activities(ceased);
         self.look_for_hanging(ended);
@@ -93,6 +94,7 @@ impl Tracer {
     /// What is there only as long as probes are. `calls`: those that have not returned, and context switches.
     pub(super) fn standing(&self, (open, switches): (Vec<OpenCall>, Switches)) -> Standing {
         let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        unseen.extend(self.family.gaps());
         unseen.extend(nameless_functions(&self.attacher));
         unseen.extend(self.attacher.unguarded());
         unseen.extend(self.wall.as_ref().and_then(WallClock::words));

@@ -6,11 +6,14 @@
 
 use super::Tracer;
 use super::sites::SitePlane;
-use crate::engine::{Engine, Hook, Hooks, Records, Sample, Stream};
+use crate::discover;
+use crate::engine::{Engine, Hook, Hooks, Records, Sample, Stream, TICK_NS};
 use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
+use crate::frame::{Frame, Language};
 use crate::model::beside::{Measure, Measured};
-use crate::model::outside::Outside;
+use crate::model::outside::{LOOK_NS, Outside};
+use crate::stack::wire::PYTHON_THREAD;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -23,6 +26,8 @@ const STACKS: usize = 8192;
 const PENDING: usize = 1 << 16;
 /// Names take one part of so many of our time, at most: who names waits, and events with it.
 const NAMING_SHARE: u32 = 20;
+
+const _: () = assert!(LOOK_NS == TICK_NS, "a look stands for the time to the next");
 
 /// What is shown of a stack.
 struct Known {
@@ -37,6 +42,9 @@ struct Pending {
     until: u64,
     ns: u64,
     running: bool,
+    between: bool,
+    /// It is named by its thread: that runs beside the program's Python.
+    beside: bool,
     thread: (u32, u32),
 }
 
@@ -59,6 +67,8 @@ pub(super) struct SamplePlane {
     ours: HashSet<u32>,
     records: Records,
     known: HashMap<u64, Known>,
+    /// Threads beside Python, by their numbers.
+    threads: HashMap<u32, Known>,
     pending: Vec<Pending>,
     outside: Outside,
     /// New stacks are named from then on.
@@ -83,6 +93,7 @@ impl SamplePlane {
             ours: HashSet::new(),
             records,
             known: HashMap::new(),
+            threads: HashMap::new(),
             pending: Vec::new(),
             outside: Outside::default(),
             due: Instant::now(),
@@ -110,6 +121,7 @@ impl SamplePlane {
     /// Lets go of threads that have ended.
     fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
         self.clocks.retain(|tid, _| living(*tid));
+        self.threads.retain(|tid, _| living(*tid));
     }
 
     /// Takes in what has come.
@@ -129,11 +141,12 @@ impl SamplePlane {
             return;
         }
         let thread = (sample.stack.tgid, sample.stack.tid);
-        let running = sample.running();
+        let beside = sample.is_between() && sample.running() && sample.stack.python == PYTHON_THREAD;
+        let (running, between) = (sample.running(), sample.is_between());
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
-        let site = match room || self.known.contains_key(&stack.id) {
+        let site = match !beside && (room || self.known.contains_key(&stack.id)) {
             true => sites.keep_sampled(&stack),
             false => 0,
         };
@@ -142,6 +155,8 @@ impl SamplePlane {
             until: sample.until,
             ns: sample.ns,
             running,
+            between,
+            beside,
             thread,
         });
     }
@@ -154,7 +169,7 @@ impl SamplePlane {
             self.name(sites);
         }
         let known = &self.known;
-        let is_due = |sample: &mut Pending| all || known.contains_key(&sample.site);
+        let is_due = |sample: &mut Pending| all || sample.beside || known.contains_key(&sample.site);
         let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
         due.into_iter().map(|sample| self.tell(&sample)).collect()
     }
@@ -174,20 +189,52 @@ impl SamplePlane {
     }
 
     fn tell(&mut self, sample: &Pending) -> Measure {
-        let known = self.known.get(&sample.site);
+        let known = match sample.beside {
+            true => Some(
+                self.threads
+                    .entry(sample.thread.1)
+                    .or_insert_with(|| named_by_thread(sample.thread)) as &Known,
+            ),
+            false => self.known.get(&sample.site),
+        };
         let (pid, tid) = sample.thread;
-        self.outside
-            .add(pid, known.and_then(|known| known.place.as_deref()), sample.ns);
+        let place = known.and_then(|known| known.place.as_deref());
+        let stack = known.map_or_else(|| "".into(), |known| Rc::clone(&known.stack));
+        let (ns, running) = (sample.ns, sample.running);
+        let what = match sample.between {
+            true => {
+                self.outside.look(pid, place);
+                Measured::Between { ns, stack }
+            }
+            false => {
+                self.outside.add(pid, place, ns);
+                Measured::Outside { ns, running, stack }
+            }
+        };
         Measure {
-            at: sample.until.saturating_sub(sample.ns),
+            at: sample.until.saturating_sub(ns),
             pid,
             tid,
-            what: Measured::Outside {
-                ns: sample.ns,
-                running: sample.running,
-                stack: known.map_or_else(|| "".into(), |known| Rc::clone(&known.stack)),
-            },
+            what,
         }
+    }
+}
+
+/// Of native code beside Python functions say little, each is another; `pt_autograd_0` says more.
+fn named_by_thread((pid, tid): (u32, u32)) -> Known {
+    let frame = discover::comm(pid, tid).map(|name| Frame {
+        function: format!("thread {name}"),
+        module: None,
+        offset: None,
+        file: None,
+        line: None,
+        language: Language::Native,
+        inlined: false,
+    });
+    let frames: Vec<Frame> = frame.into_iter().collect();
+    Known {
+        stack: frames_json(&frames).into(),
+        place: frame_place(&frames),
     }
 }
 

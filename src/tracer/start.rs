@@ -132,6 +132,7 @@ impl Tracer {
             rows,
             attacher,
             scope,
+            family: super::family::Family::default(),
             lifecycle,
             encoder: None,
             maker: Maker::new(clock_now()),

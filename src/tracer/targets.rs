@@ -26,11 +26,11 @@ const MOST_TURNS: usize = 100;
 const PRELOAD: &str = "LD_PRELOAD";
 
 impl Tracer {
-    /// Adds a process to those traced and attaches to what it maps.
+    /// Adds a process to those traced and attaches to what it maps; whether that includes a library of the catalogue.
     ///
     /// # Errors
     /// It does not exist or may not be looked at.
-    pub(crate) fn add_process(&mut self, pid: u32) -> Result<()> {
+    pub(crate) fn add_process(&mut self, pid: u32) -> Result<bool> {
         let uses_gpu = self.add_target(pid)?;
         self.warn_once_of_debugger(pid);
         if uses_gpu {
@@ -38,7 +38,7 @@ impl Tracer {
         } else {
             self.memory.born(pid, monotonic_ns());
         }
-        Ok(())
+        Ok(uses_gpu)
     }
 
     /// The same of a child of ours that is about to become the program to be traced: what it maps is ours, and it has used no GPU.
@@ -62,6 +62,7 @@ impl Tracer {
     /// traced.
     pub(crate) fn leave_to_others(&mut self, pid: u32) -> bool {
         let is_traced = self.engine.is_target(pid);
+        self.family.settle(pid);
         if is_traced {
             self.engine.let_go(pid);
         }
@@ -98,7 +99,7 @@ impl Tracer {
                 }
                 // of a process that has ended, asked for or not, nothing may be read
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !discover::has_ended(pid) => {
-                    hidden.push(pid);
+                    hidden.push(hidden_name(pid));
                 }
                 _ => {}
             }
@@ -108,11 +109,13 @@ impl Tracer {
         }
     }
 
-    /// Has calls count from now on, where [`crate::probe::Setup::paused`] has kept them from it until all is attached.
+    /// Has calls count from now on, where [`crate::probe::Setup::paused`] has kept them from it until all is attached, and
+    /// loads of libraries wait for the next step.
     pub(crate) fn begin_counting(&mut self) {
         self.memory.begin();
         self.started = Instant::now();
         self.engine.count_calls(true);
+        self.arrivals.ring();
     }
 
     /// Processes that stood by and have made no call since we knocked: what they call next is seen.
@@ -303,13 +306,16 @@ fn settle(engine: &dyn Engine, fresh: &Fresh, known: bool) {
     // whoever maps a file that is not known waits once more
     let _ = engine.settle_files(fresh, known);
 }
+
+/// As it is named there.
+pub(super) fn hidden_name(pid: u32) -> String {
+    let comm = discover::comm(pid, pid).unwrap_or_default();
+    format!("{pid} {}", escaped(comm.trim_end()))
+}
+
 /// Of processes that may not be looked at; the first are named.
-fn hidden_words(hidden: &[u32]) -> String {
-    let name = |pid: &u32| {
-        let comm = discover::comm(*pid, *pid).unwrap_or_default();
-        format!("{pid} {}", escaped(comm.trim_end()))
-    };
-    let mut named: Vec<String> = hidden.iter().take(MOST_NAMED).map(name).collect();
+pub(super) fn hidden_words(hidden: &[String]) -> String {
+    let mut named: Vec<String> = hidden.iter().take(MOST_NAMED).cloned().collect();
     if hidden.len() > MOST_NAMED {
         named.push("…".to_owned());
     }

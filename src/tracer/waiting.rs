@@ -63,6 +63,10 @@ impl GpuPlane {
                     stack: Rc::clone(stack),
                 },
             ),
+            Measured::Between { ns, stack } => {
+                let at = measure.at.saturating_add(*ns);
+                self.waiting.look(thread, at, stack);
+            }
             Measured::Value { name, value } if name == "thread.cpu_ns" => {
                 self.waiting.account(thread, measure.at, Some(*value), None);
             }

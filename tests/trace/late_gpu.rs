@@ -5,7 +5,7 @@ use crate::standby::Preload;
 use crate::support::{Gpuscope, Program, Trace, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
 use std::ffi::OsStr;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// What a program shares with one gpuscope that asks.
 const SHARED_MIB: u64 = 16;
@@ -27,8 +27,11 @@ const WORK: [&str; 11] = [
 ];
 
 fn started(preload: &Preload, logs: &Logs, settings: &[(&str, &str)]) -> Program {
-    let sim = sim_text("gpusim");
-    let mut command = preload.of(OsStr::new(&sim));
+    started_as(preload.of(OsStr::new(&sim_text("gpusim"))), logs, settings)
+}
+
+/// `command` ends with the program.
+fn started_as(mut command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
     command
         .args(WORK)
         .env("GPUSIM_WORK", logs.setting())
@@ -103,6 +106,22 @@ fn assert_executed(trace: &Trace, log: &Log, what: &str) {
         kernels[early..].iter().all(|line| text(line, "match") == "ordered"),
         "{what}"
     );
+}
+
+#[test]
+#[ignore = "needs root and BPF: activities are asked for by both engines"]
+fn who_was_started_by_a_program_is_asked_as_well() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let mut shell = preload.of(OsStr::new("bash"));
+    // as an argument of a shell that waits for it; it ends as the program does
+    shell
+        .args(["-c", "trap 'kill $!' TERM; \"$@\" & wait $!; wait $!", "launcher"])
+        .arg(sim_text("gpusim"));
+    let program = started_as(shell, &logs, &[]);
+    let trace = traced(program.pid(), &["--gpu", "on"]);
+    let kernels = trace.of_type("gpu").filter(|line| line["activity"] == "kernel");
+    assert!(kernels.count() > 40, "{}", trace.stderr);
+    assert_ends_well(program);
 }
 
 #[test]

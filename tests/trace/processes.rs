@@ -30,6 +30,16 @@ fn trace_of(stepper: &Stepper, options: &[&str]) -> support::Running {
         .until_attached()
 }
 
+/// A stepper that a shell starts as `"$@"`, with the runtime loaded; its number is the shell's.
+fn launched(script: &str, settings: &[(&str, &OsStr)]) -> Stepper {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script, "launcher"]).arg(Stepper::program());
+    shell.envs(settings.iter().copied());
+    let mut stepper = Stepper::start_in(&mut shell, &[sim(RUNTIME).as_os_str()]);
+    stepper.load(0);
+    stepper
+}
+
 /// The stepper's calls: it makes as many allocations as frees.
 fn stepper_calls(times: u64) -> Counts {
     let names = ["cudaMalloc", "cudaFree"];
@@ -70,6 +80,42 @@ fn a_running_process_is_traced_from_the_attach_to_the_detach() {
     assert_stepper(&trace, stepper.pid(), 7);
     assert_same("unfinished", &Counts::new(), &trace.totals("unfinished"));
     assert!(stepper.end().success());
+}
+
+#[test]
+#[ignore = "needs root and BPF: it attaches to what runs"]
+fn who_was_started_by_a_process_before_it_is_traced_is_traced_as_well() {
+    let mut stepper = launched("sleep 1000 & (\"$@\"; true); kill %1", &[]);
+    stepper.call(10);
+    let running = trace_of(&stepper, &["--filter", "cudaMalloc", "--filter", "cudaFree"]);
+    let said = running.stderr();
+    assert!(said.contains(", also of 1 descendant that uses CUDA; Ctrl-C"), "{said}");
+    stepper.call(7);
+    assert!(stepper.end().success());
+    // it ends when all of them have
+    let trace = running.finish().ok();
+    assert_same("all", &stepper_calls(7), &trace.totals("calls"));
+    let hidden = |what: &String| what.contains("looked at");
+    assert!(!trace.unseen().iter().any(hidden), "{:?}", trace.unseen());
+}
+
+#[test]
+#[ignore = "needs root and BPF: it attaches to what runs"]
+fn a_launcher_may_end_before_what_it_has_started() {
+    let folder = folder();
+    let go = folder.path().join("go");
+    let script = "exec 3<&0; \"$@\" <&3 3<&- & until [ -e \"$GO\" ]; do sleep 0.05; done";
+    let mut stepper = launched(script, &[("GO", go.as_os_str())]);
+    let running = trace_of(&stepper, &["--filter", "cudaMalloc", "--filter", "cudaFree"]);
+    stepper.call(3);
+    std::fs::write(&go, "").expect("a file");
+    let stat = format!("/proc/{}/stat", stepper.pid());
+    eventually("the launcher has ended", || {
+        std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "))
+    });
+    stepper.call(4);
+    assert!(stepper.end().success());
+    assert_same("all", &stepper_calls(7), &running.finish().ok().totals("calls"));
 }
 
 #[test]

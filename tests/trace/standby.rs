@@ -7,7 +7,7 @@ use crate::support::{
 };
 use std::ffi::OsStr;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,14 @@ impl Preload {
         let runtime = sim_folder().join("libcudart.so.13");
         let mut command = self.of(Stepper::program().as_os_str());
         Stepper::start_in(&mut command, &[runtime.as_os_str()])
+    }
+
+    /// Where what programs carry lies, once one was started.
+    fn folder(&self) -> PathBuf {
+        let folders = std::fs::read_dir(self.data.path().join("gpuscope")).expect("a folder");
+        let all: Vec<PathBuf> = folders.map(|entry| entry.expect("an entry").path()).collect();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all[0].clone()
     }
 
     fn sim(&self, arguments: &[&str]) -> Program {
@@ -105,6 +113,90 @@ fn what_is_called_while_somebody_traces_is_counted_as_often_as_wanted() {
     }
     assert!(held.iter().all(|kib| *kib < 1024), "memory stays behind: {held:?} KiB");
     assert!(stepper.end().success());
+}
+
+/// A program that has loaded the runtime is traced from inside, each call.
+fn assert_stands_by(preload: &Preload) {
+    let mut stepper = preload.stepper();
+    stepper.load(0);
+    stepper.call(1);
+    let running = traced(stepper.pid(), &[]);
+    stepper.call(500);
+    assert_called(&running.stop().ok(), 500);
+    assert!(stepper.end().success());
+}
+
+/// Its launcher carries no agent; `pid` is the launcher's.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn of_a_launcher_the_workers_are_traced_those_that_run_and_those_that_come() {
+    let preload = Preload::new();
+    let later = preload.data.path().join("later");
+    let script = "until [ -e \"$LATER\" ]; do sleep 0.05; done; exec \"$GPUSCOPE\" preload -- \"$SIM\" train 1000000";
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-c", &format!("({script}) >&2 & \"$@\"; kill %1; true"), "launcher"])
+        .args([GPUSCOPE, "preload", "--"])
+        .env("XDG_DATA_HOME", preload.data.path())
+        .envs([("LATER", later.as_os_str()), ("GPUSCOPE", OsStr::new(GPUSCOPE))])
+        .env("SIM", sim_text("gpusim"))
+        .stderr(Stdio::null());
+    let runtime = sim_folder().join("libcudart.so.13");
+    let mut stepper = Stepper::start_in(shell.arg(Stepper::program()), &[runtime.as_os_str()]);
+    stepper.load(0);
+    stepper.call(1);
+    let mut doctor = Command::new(GPUSCOPE);
+    doctor.args(["doctor", "--json", "-p", &stepper.pid().to_string()]);
+    let report: serde_json::Value = serde_json::from_slice(&said(doctor).0.stdout).expect("JSON");
+    assert_eq!(
+        (&report["agent"], &report["descendants"][0]["agent"]),
+        (&"absent".into(), &"ready".into())
+    );
+    let only = ["--filter", "cudaMalloc", "--filter", "cudaFree"];
+    let running = traced(stepper.pid(), &only);
+    stepper.call(500);
+    assert_called(&running.stop().ok(), 500);
+    let running = traced(stepper.pid(), &["--filter", "cudaLaunchKernel"]);
+    std::fs::write(&later, "").expect("a file");
+    running.until_written("cudaLaunchKernel");
+    assert!(stepper.end().success());
+    let trace = running.finish().ok();
+    assert!(trace.totals("calls").keys().all(|(_, name)| name == "cudaLaunchKernel"));
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn what_was_planned_for_one_program_the_next_one_asks_nobody_for() {
+    let preload = Preload::new();
+    assert_stands_by(&preload);
+    let planner = preload.folder().join("gpuscope");
+    std::fs::remove_file(&planner).expect("a link");
+    std::os::unix::fs::symlink("/bin/false", &planner).expect("a link");
+    assert_stands_by(&preload);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn plans_that_were_torn_or_damaged_are_made_anew() {
+    let preload = Preload::new();
+    assert_stands_by(&preload);
+    let plans = preload.folder().join("plans");
+    let whole = std::fs::read(&plans).expect("what is kept");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    let cases = [
+        &[],
+        &whole[..7],
+        &whole[..whole.len() / 2],
+        &damaged,
+        &vec![0xff; whole.len()],
+    ];
+    for kept in cases {
+        std::fs::write(&plans, kept).expect("our own");
+        assert_stands_by(&preload);
+        let again = std::fs::read(&plans).expect("what is kept");
+        assert_eq!(again.len(), whole.len());
+    }
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! Owns the reading of `/proc`. A file is opened through the process that maps it, so that mount namespaces,
 //! deleted and replaced files are right, and by no link that somebody could plant.
 
+mod ancestry;
+
+pub use ancestry::{descendants, parent_of};
+
 use crate::foreign::{self, ForeignFile, Mapped};
 use std::collections::HashSet;
 use std::fs::File;
@@ -159,12 +163,20 @@ pub fn is_gone(pid: u32) -> bool {
     !Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a process is no more, or waits to be forgotten by its parent.
+/// Whether a process is no more, or waits to be forgotten by its parent. One whose first thread has ended before the others runs.
 pub fn has_ended(pid: u32) -> bool {
     let stat = short(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    matches!(state, None | Some('Z' | 'X'))
+    match state {
+        Some('Z') => !has_other_threads(pid),
+        state => matches!(state, None | Some('X')),
+    }
+}
+
+/// Whether a process whose first thread has ended has others that run.
+pub(crate) fn has_other_threads(pid: u32) -> bool {
+    threads(pid).len() > 1
 }
 
 /// How a child of ours has ended; `None`: it has not. It stays to be waited for.
@@ -333,5 +345,29 @@ mod tests {
         child.kill().expect("it runs");
         child.wait().expect("it can be waited for");
         assert!(ended(child.id()).is_err(), "it is no child of ours any more");
+    }
+
+    #[test]
+    fn a_process_runs_as_long_as_one_of_its_threads_does() {
+        let number = libc::SYS_exit;
+        let program = format!(
+            "import ctypes, threading, time\n\
+             threading.Thread(target=time.sleep, args=(1000,)).start()\n\
+             ctypes.CDLL(None).syscall({number}, 0)"
+        );
+        let mut child = std::process::Command::new("python3")
+            .args(["-c", &program])
+            .spawn()
+            .unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        let begun = std::time::Instant::now();
+        while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            assert!(begun.elapsed().as_secs() < 60, "its first thread goes on");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(!has_ended(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has_ended(child.id()));
     }
 }

@@ -1,10 +1,11 @@
-/* What of the agent reads a program's memory, as functions that fuzz targets call: the agent itself needs a program around it. */
+/* What of the agent reads a program's memory or somebody's file, as functions that fuzz targets call: the agent itself needs a program around it. */
 #include <linux/types.h>
 
 #include "arena.h"
 #include "host.h"
 #include "memory.h"
 
+#include "plans.h"
 #include "rule.h"
 #include "stack.h"
 #include "text.h"
@@ -45,4 +46,21 @@ __u32 fuzz_words_above(__u64 sp, __u32 words, __u32 pages)
 	if (pages)
 		know_pages_of_stack(sp, pages);
 	return words_above(sp, words);
+}
+
+/* Where the patches of a file lie that is called `name` and otherwise as `like` says, among `bytes` of plans. */
+bool fuzz_find_plan(const char *plans, __u64 bytes, const struct kept_file *like, const char *name,
+		    struct arena_planned *plan)
+{
+	const struct found_file found = {
+		.file = like->file, .bytes = like->bytes, .written = like->written, .path = name
+	};
+
+	return find_plan(plans, bytes, &found, plan);
+}
+
+/* What a file of that name is known by. */
+__u64 fuzz_digest_of_name(const char *name)
+{
+	return digest_of_name(name);
 }

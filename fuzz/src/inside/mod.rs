@@ -3,6 +3,7 @@
 //! Owns the memory and the way to the agent's functions (`agent.c`, which `build.rs` compiles). It is written for one processor:
 //! on others there is nothing to call.
 
+use std::ffi::c_char;
 use std::sync::LazyLock;
 
 /// Of this processor.
@@ -29,11 +30,40 @@ pub struct Rule {
     pub saved_in: u8,
 }
 
+/// A file whose patches are kept, which lie behind it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct KeptFile {
+    pub file: [u64; 3],
+    pub bytes: u64,
+    pub written: u64,
+    /// A digest.
+    pub name: u64,
+    pub patches: u64,
+}
+
+/// Where patches lie, and how many they are of each kind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planned {
+    pub at: u64,
+    pub patches: u64,
+    pub calls: u64,
+}
+
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" {
     pub fn fuzz_copy_text(to: *mut u8, most: u32, from: u64, wide: bool, knows: bool) -> Copied;
     pub fn fuzz_find_rule(index: u64, pc: u64, rule: *mut Rule);
     pub fn fuzz_words_above(sp: u64, words: u32, pages: u32) -> u32;
+    pub fn fuzz_find_plan(
+        plans: u64,
+        bytes: u64,
+        like: *const KeptFile,
+        name: *const c_char,
+        plan: *mut Planned,
+    ) -> bool;
+    pub fn fuzz_digest_of_name(name: *const c_char) -> u64;
 }
 
 /// Memory whose ends can be told: a byte too far ends the process.

@@ -32,16 +32,17 @@ pub(crate) fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Res
 ///
 /// # Errors
 /// It was asked for, and none of them does, or one does not answer.
-pub(crate) fn watch_gpu_of(tracer: &mut Tracer, gpu: Gpu, options: &Options, pids: &[u32]) -> Result<()> {
-    let waiting: Vec<u32> = pids.iter().copied().filter(|pid| activity::is_waiting(*pid)).collect();
-    if waiting.is_empty() {
-        return match gpu.gpu {
-            GpuChoice::On(_) => bail!(Usage(NONE_WAITS.to_owned())),
-            GpuChoice::Auto | GpuChoice::Off => Ok(()),
-        };
+pub(crate) fn watch_gpu_of(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
+    let waits = tracer.family().any(activity::is_waiting);
+    match gpu.gpu {
+        GpuChoice::On(_) if !waits => bail!(Usage(NONE_WAITS.to_owned())),
+        // of those that carry an agent more may come
+        _ if !waits && !tracer.traces_alone() => Ok(()),
+        _ => {
+            watch_gpu(tracer, gpu, options)?;
+            tracer.visit_family()
+        }
     }
-    watch_gpu(tracer, gpu, options)?;
-    waiting.into_iter().try_for_each(|pid| tracer.visit_gpu(pid))
 }
 
 const NONE_WAITS: &str = "--gpu: what runs already has not loaded what asks CUPTI, or has not called CUDA yet\n\

@@ -3,6 +3,7 @@
 use super::{Subject, program};
 use crate::catalog::{Catalog, Layer};
 use crate::cli::{EngineChoice, Whose};
+use crate::discover;
 use crate::filter::Filter;
 use crate::inside;
 use crate::inside::standby::{self, Standby};
@@ -188,10 +189,10 @@ fn of_running(scope: &Scope, refused: Option<&'static str>) -> Result<Place> {
     }
 }
 
-/// Whether all that is traced can carry the agent.
+/// Whether of each process that was asked for, or of who descends from it, somebody carries the agent.
 ///
 /// # Errors
-/// Something runs without it.
+/// Somebody does not.
 fn reaches(scope: &Scope) -> Result<()> {
     let Scope::Processes(pids) = scope else {
         bail!(Usage(
@@ -199,7 +200,12 @@ fn reaches(scope: &Scope) -> Result<()> {
                 .to_owned()
         ));
     };
-    match pids.iter().find(|pid| standby::of(**pid) != Standby::Ready) {
+    let has_ready = |pid: u32| {
+        discover::descendants([pid])
+            .into_iter()
+            .any(|pid| standby::of(pid) == Standby::Ready)
+    };
+    match pids.iter().find(|pid| !has_ready(**pid)) {
         Some(pid) => bail!("{}", words(*pid)),
         None => Ok(()),
     }
@@ -208,9 +214,11 @@ fn reaches(scope: &Scope) -> Result<()> {
 /// Of processes that carry the agent, why one cannot be traced yet.
 fn unready(scope: &Scope) -> Option<String> {
     let Scope::Processes(pids) = scope else { return None };
-    let carried = |pid: &&u32| !matches!(standby::of(**pid), Standby::Ready | Standby::Absent);
-    let unready = pids.iter().find(carried);
-    unready.map(|pid| words(*pid))
+    let carried = |pid: &u32| !matches!(standby::of(*pid), Standby::Ready | Standby::Absent);
+    discover::descendants(pids.iter().copied())
+        .into_iter()
+        .find(carried)
+        .map(words)
 }
 
 fn words(pid: u32) -> String {
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_runs_already_is_traced_from_the_kernel() {
-        let running = Scope::Processes(vec![1]);
+        let running = Scope::Processes(vec![std::process::id()]);
         for scope in [&running, &Scope::All] {
             for may_load in [true, false] {
                 let found = decided(EngineChoice::Auto, scope, may_load, &Need::default());

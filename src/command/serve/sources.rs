@@ -128,7 +128,7 @@ fn attach(tracer: &mut Tracer, scope: &Scope) -> Result<()> {
             tracer.add_running();
         }
         Scope::Processes(pids) => {
-            pids.iter().try_for_each(|pid| tracer.add_process(*pid))?;
+            tracer.add_family(pids)?;
             tracer.begin_counting();
         }
     }

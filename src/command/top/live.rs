@@ -12,7 +12,7 @@ use crate::discover;
 use crate::inside::standby::{self, Standby};
 use crate::model::fleet::LongCall;
 use crate::model::memory::Wanted;
-use crate::owner::Stat;
+use crate::owner::began;
 use crate::probe::machine;
 use crate::refusal;
 use crate::serve::config::Config;
@@ -26,7 +26,6 @@ use crate::user;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -83,14 +82,8 @@ struct Lent {
 
 impl Lent {
     fn is_over(&self, pid: u32) -> bool {
-        started(pid).is_none_or(|now| self.started != Some(now))
+        began(pid).is_none_or(|now| self.started != Some(now))
     }
-}
-
-/// `None`: it is gone.
-fn started(pid: u32) -> Option<u64> {
-    let stat = Stat::read(&Path::new("/proc").join(pid.to_string()))?;
-    (!stat.ended).then_some(stat.start_ticks)
 }
 
 /// Frames of what happens now.
@@ -182,13 +175,14 @@ impl Live {
     /// Leaves `wanted` to others of ours, where a process is traced by one of us at a time, and takes back what they have done with.
     /// Whether that is so.
     pub(super) fn lend(&mut self, wanted: &BTreeSet<u32>) -> bool {
-        self.wanted.clone_from(wanted);
+        let before = std::mem::replace(&mut self.wanted, wanted.clone());
         let tracer = self.gatherer.tracer.as_mut().filter(|tracer| tracer.traces_alone());
         let Some(tracer) = tracer else { return false };
+        before.difference(wanted).for_each(|pid| tracer.take_again(*pid));
         for pid in wanted {
             if !self.lent.contains_key(pid) && tracer.leave_to_others(*pid) {
                 let row = self.rows.iter().find(|process| process.pid == *pid).cloned();
-                let started = started(*pid);
+                let started = began(*pid);
                 self.lent.insert(*pid, Lent { row, started });
             }
         }

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 const WHO: &str = "GPUSCOPE_TEST_PANICS";
 
 /// The end of a terminal that a person would sit at, and the one that programs have.
-struct Terminals {
-    person: File,
-    program: OwnedFd,
+pub(super) struct Terminals {
+    pub(super) person: File,
+    pub(super) program: OwnedFd,
 }
 
 impl Terminals {
-    fn open() -> Terminals {
+    pub(super) fn open() -> Terminals {
         let (mut person, mut program) = (-1, -1);
         let size = libc::winsize {
             ws_row: 24,

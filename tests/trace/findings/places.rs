@@ -1,7 +1,7 @@
 //! Where the host is while it keeps its device waiting is named: file, line, function.
 
 use super::program::findings;
-use super::support::{Gpuscope, Trace, eventually, number, sim_text, text};
+use super::support::{Gpuscope, Trace, compile, eventually, number, sim_cupti, sim_text, text};
 use gpuscope::findings::Examiner;
 use gpuscope::trace::Reader;
 use serde_json::Value;
@@ -102,4 +102,64 @@ fn a_call_that_hangs_says_the_line_of_python_that_waits() {
         below.is_some_and(|(_, below)| below.contains("load.py:39 train"))
     });
     run.signal(libc::SIGTERM);
+}
+
+const LAUNCHING: &str = include_str!("../../support/launching_thread.c");
+const EAGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/eager.py");
+
+/// A device that told what it did, and a host that is never outside CUDA for a millisecond.
+fn eager(options: &[&str], thread: Option<&str>) -> Trace {
+    let driver = sim_text("libcuda.so.1");
+    let command = ["python3", EAGER, &driver, "300"];
+    let command: Vec<&str> = command.into_iter().chain(thread).collect();
+    Gpuscope::run(options, &command)
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .finish()
+        .ok()
+}
+
+fn launch_bound(trace: &Trace) -> &Value {
+    let mut all = findings(trace.summary()).iter();
+    let found = all.find(|finding| finding["rule"] == "launch-bound");
+    found.unwrap_or_else(|| panic!("{}", trace.stderr))
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_host_that_works_a_little_between_launches_is_named_by_looks_at_it() {
+    let trace = eager(&[], None);
+    let finding = launch_bound(&trace);
+    assert!(percent(&finding["places"], " work") >= 80, "{finding:#}");
+    assert!(text(finding, "where").ends_with(" work"), "{finding:#}");
+    let outside = &trace.summary()["outside_cuda"][0];
+    assert!(number(outside, "looks_between") >= 20, "{outside:#}");
+    assert!(percent(&outside["places_between"], " work") >= 80, "{outside:#}");
+    let causes = trace.summary()["gpu"]["devices"][0]["idle_causes"].as_array();
+    let cause = causes.into_iter().flatten().find(|cause| cause["cause"] == "host-code");
+    let cause = cause.unwrap_or_else(|| panic!("{}", trace.stderr));
+    assert!(text(cause, "where").ends_with(" work"), "{cause:#}");
+    assert_eq!(cause["where_estimated"], true);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn without_stacks_nobody_looks_between_calls() {
+    let trace = eager(&["--stacks", "none"], None);
+    let causes = trace.summary()["gpu"]["devices"][0]["idle_causes"].as_array();
+    for cause in causes.into_iter().flatten() {
+        assert_eq!(
+            (&cause["where"], &cause["where_estimated"]),
+            (&Value::Null, &Value::Bool(false))
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_thread_beside_python_is_named_by_its_own_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compile(folder.path(), "thread.so", LAUNCHING, &["-O2", "-shared", "-fPIC"]);
+    let trace = eager(&[], Some(&library.display().to_string()));
+    let finding = launch_bound(&trace);
+    assert!(percent(&finding["places"], "thread backward") >= 80, "{finding:#}");
 }

@@ -20,6 +20,7 @@ use meeting::{Meeting, Shared};
 use shared::ActivityRecord;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use crate::inside::folder::{CUDA_INJECTION as INJECTION, GPU_THREAD as THREAD};
 
@@ -52,12 +53,13 @@ impl Activities {
         })
     }
 
-    /// Asks process `pid`, which runs already, from now on; false: it does not wait for that (`gpuscope preload`).
+    /// Asks process `pid`, which runs already, from now on; false: it does not wait for that (`gpuscope preload`). It may be busy
+    /// with another gpuscope for a moment: for `patience` it is waited for.
     ///
     /// # Errors
     /// It does not answer.
-    pub fn visit(&self, pid: u32) -> Result<bool> {
-        match visit::call_at(pid)? {
+    pub fn visit(&self, pid: u32, patience: Duration) -> Result<bool> {
+        match visit::call_at(pid, patience)? {
             Some(caller) => self.shared.add(caller).map(|()| true),
             None => Ok(false),
         }

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Whether process `pid` waits to be asked.
 #[must_use]
@@ -22,14 +23,14 @@ pub fn is_waiting(pid: u32) -> bool {
 ///
 /// # Errors
 /// Somebody else listens there, or it does not answer.
-pub(super) fn call_at(pid: u32) -> Result<Option<Caller>> {
+pub(super) fn call_at(pid: u32, patience: Duration) -> Result<Option<Caller>> {
     let Some(socket) = socket_of(pid) else { return Ok(None) };
     let path = PathBuf::from(format!("/proc/self/fd/{}", socket.as_raw_fd()));
     let caller = Caller::to(&path).with_context(|| format!("process {pid} does not listen"))?;
     if caller.pid != pid {
         bail!("somebody else listens in place of process {pid}");
     }
-    let greeting: Option<ActivityMessage> = caller.hear();
+    let greeting: Option<ActivityMessage> = caller.hear_within(patience);
     if greeting.is_none_or(|greeting| greeting.magic != ACTIVITY_MAGIC) {
         bail!("process {pid} does not answer: its gpuscope may be another one");
     }

@@ -83,6 +83,34 @@ struct arena_call {
 	__u64 target; /* that it has */
 };
 
+/* ---- plans that are kept ---- */
+
+#define KEPT_MAGIC 0x7470656b00010001 /* of this layout */
+#define KEPT_BYTES 16777216           /* of the file, at most */
+
+/* Of digests, which are FNV-1a. */
+#define KEPT_BASIS 0xcbf29ce484222325
+#define KEPT_PRIME 0x100000001b3
+
+/* The file of plans of earlier loads, in the folder of programs that stand by: files and their patches follow, one behind the
+ * other.
+ */
+struct kept_head {
+	__u64 magic;
+	__u64 build;  /* of the agents that read it */
+	__u64 bytes;  /* of what follows */
+	__u64 digest; /* of its words */
+};
+
+/* A file, as nothing else on this machine is: who loads it has these patches done, and asks nobody. */
+struct kept_file {
+	struct arena_file file;
+	__u64 bytes;
+	__u64 written; /* its mtime, ns */
+	__u64 name;    /* a digest of its last name's bytes: what a file holds goes by it, too */
+	__u64 patches; /* behind it */
+};
+
 /* ---- a process ---- */
 
 #define PROCESS_CONTROL 4096 /* `struct control`, a page, as the next two */

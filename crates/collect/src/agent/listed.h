@@ -48,6 +48,8 @@ static const struct loaded *last;
 
 struct found_file {
 	struct arena_file file;
+	__u64 bytes;
+	__u64 written; /* its mtime, ns */
 	const char *path;
 	__u64 bias;
 	__u64 address;
@@ -93,6 +95,11 @@ static bool name_file(const struct loaded *loaded, struct found_file *found)
 	return false;
 }
 
+INLINE __u64 nanos_of(const struct timespec *time)
+{
+	return (__u64)time->tv_sec * 1000000000 + (__u64)time->tv_nsec;
+}
+
 /* False: the file is gone. */
 static bool identify_file(struct found_file *found)
 {
@@ -103,7 +110,9 @@ static bool identify_file(struct found_file *found)
 		return false;
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
-	file->changed = (__u64)status.st_ctim.tv_sec * 1000000000 + (__u64)status.st_ctim.tv_nsec;
+	file->changed = nanos_of(&status.st_ctim);
+	found->bytes = (__u64)status.st_size;
+	found->written = nanos_of(&status.st_mtim);
 	return true;
 }
 

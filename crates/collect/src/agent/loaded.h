@@ -4,6 +4,7 @@
 
 #include "candidate.h"
 #include "door.h"
+#include "kept.h"
 #include "listed.h"
 #include "planner.h"
 #include "switch.h"
@@ -37,14 +38,31 @@ static void patch_found(char *plans, const struct found_file *found, __u32 count
 	}
 }
 
+static void have_door(void)
+{
+	if (door.tgid != (__u32)SYS0(getpid))
+		make_door();
+}
+
+/* Patches a file as it was planned when another program loaded it; false: it was not. */
+static bool stand_by_as_kept(const struct found_file *found)
+{
+	struct arena_planned plan;
+
+	if (!find_kept(found, &plan))
+		return false;
+	have_door();
+	patch_file(kept_plans.at, &plan, &found->file, found->bias, false);
+	return true;
+}
+
 /* Patches what nobody traces yet, so that it can be switched on. */
 static void stand_by_for(const struct found_file *found, __u32 count)
 {
 	const char *paths[MESSAGE_FILES];
 	char *plans;
 
-	if (door.tgid != (__u32)SYS0(getpid))
-		make_door();
+	have_door();
 	for (__u32 i = 0; i < count; i++)
 		paths[i] = found[i].path;
 	plans = plans_for(paths, count);
@@ -76,7 +94,8 @@ static bool is_settled(const struct loaded *loaded, struct found_file *found, bo
 	if (!name_file(loaded, found))
 		return true;
 	if (!traced)
-		return !may_hold_functions(found->path, found->bias) || !identify_file(found);
+		return !may_hold_functions(found->path, found->bias) || !identify_file(found) ||
+		       stand_by_as_kept(found);
 	if (!identify_file(found))
 		return true;
 	plan = plan_of(run, &found->file);
@@ -120,6 +139,7 @@ static void look_at_list(bool traced)
 		count = 0;
 	}
 	take_up(found, count, traced);
+	let_go_of_kept();
 	if (has_shrunk)
 		forget_others();
 	has_shrunk = false;

@@ -13,7 +13,7 @@
 #define SIGCHLD_ 17
 #define ALL_SIGNALS_BYTES 8
 
-#define MOST_WORDS (5 + MESSAGE_FILES)
+#define MOST_WORDS (7 + MESSAGE_FILES)
 
 struct pause {
 	__s64 seconds;
@@ -83,17 +83,17 @@ static __noinline bool run_program(const char *program, const char *const *words
 	return well;
 }
 
-/* Has gpuscope plan what to do to files; where its plans are, NULL: nowhere. */
+/* Has gpuscope plan what to do to files, and keep that in the folder; where its plans are, NULL: nowhere. */
 static char *plans_for(const char *const *paths, __u32 count)
 {
-	const char *words[MOST_WORDS] = { "gpuscope", "preload", "--plan=3", "--" };
+	const char *words[MOST_WORDS] = { "gpuscope", "preload", "--plan=3", "--folder", folder, "--" };
 	char planner[LONGEST_PATH + sizeof(PLANNER)];
 	long file = SYS2(memfd_create, "gpuscope", 1 /* CLOEXEC */), at = -1;
 
 	append_text(append_text(planner, folder), PLANNER);
 	for (__u32 i = 0; i < count; i++)
-		words[4 + i] = paths[i];
-	words[4 + count] = NULL;
+		words[6 + i] = paths[i];
+	words[6 + count] = NULL;
 	if (failed_call(file))
 		return NULL;
 	if (!failed_call(SYS2(ftruncate, file, RUN_BYTES)) && run_program(planner, words, file))

@@ -10,7 +10,7 @@
 #include "sampled.bpf.h"
 #include "watch.bpf.h"
 
-#define OUTSIDE_NS (1000ull * 1000)         /* outside CUDA for so long, it is sampled */
+#define OUTSIDE_NS (1000ull * 1000)         /* outside CUDA for less, a tick is a look between calls */
 #define HANGING_NS (500ull * 1000 * 1000)   /* in one call for so long, its stack is taken at ticks */
 #define STACK_EVERY_NS (2ull * 1000 * 1000) /* of one thread, as it leaves its CPU */
 #define STACKS_AT_ONCE 64
@@ -68,9 +68,14 @@ static __always_inline void send_sample(struct sampled *sampled, __u64 now, __u6
 		__sync_fetch_and_add(&control.samples_lost, 1);
 }
 
-static __always_inline bool is_outside(const struct thread *thread, __u64 now)
+static __always_inline bool is_outside(const struct thread *thread)
 {
-	return !thread->depth && thread->returned && now - thread->returned >= OUTSIDE_NS;
+	return !thread->depth && thread->returned;
+}
+
+static __always_inline bool is_outside_for_long(const struct thread *thread, __u64 now)
+{
+	return is_outside(thread) && now - thread->returned >= OUTSIDE_NS;
 }
 
 static __always_inline void switched_out(void *ctx, struct task_struct *task)
@@ -97,7 +102,8 @@ static __always_inline void switched_in(struct task_struct *task)
 	sampled->off_since = 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	/* another stack than the one it left with would be another place */
-	if (thread && sampled->at == since && now - since >= SHORTEST_OFF_NS && is_outside(thread, now))
+	if (thread && sampled->at == since && now - since >= SHORTEST_OFF_NS &&
+	    is_outside_for_long(thread, now))
 		send_sample(sampled, now, now - since);
 }
 
@@ -126,16 +132,20 @@ int thread_ticked(struct bpf_perf_event_data *ctx)
 	struct sampled *sampled = bpf_task_storage_get(&sampled_threads, task, 0, 0);
 	struct thread *thread = thread_known();
 	__u64 now = bpf_ktime_get_ns();
-	bool outside;
+	__u32 flags = SITE_AT_PLACE | SITE_ON_CPU;
+	bool outside, for_long;
 
 	if (!sampled || !thread)
 		return 0;
-	outside = is_outside(thread, now);
+	outside = is_outside(thread);
 	if (!outside && !(thread->depth && now - thread->frames[0].entered >= HANGING_NS))
 		return 0;
-	look_at_stack(ctx, sampled, thread->ids, now, SITE_AT_PLACE | SITE_ON_CPU);
+	for_long = is_outside_for_long(thread, now);
+	if (outside && !for_long)
+		flags |= SITE_BETWEEN;
+	look_at_stack(ctx, sampled, thread->ids, now, flags);
 	if (outside)
-		send_sample(sampled, now, ctx->sample_period);
+		send_sample(sampled, now, for_long ? ctx->sample_period : now - thread->returned);
 	return 0;
 }
 

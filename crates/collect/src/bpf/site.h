@@ -26,6 +26,7 @@ enum site_flag {
 	SITE_AT_ENTRY = 64,      /* taken at entry: the first address may be there twice */
 	SITE_AT_PLACE = 128,     /* taken inside a function: the first address is that place */
 	SITE_ON_CPU = 256,       /* the thread ran when it was taken */
+	SITE_BETWEEN = 512,      /* taken a moment after a call: it stands for no time but a look */
 };
 
 enum site_python {

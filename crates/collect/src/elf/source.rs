@@ -21,6 +21,9 @@ pub trait ReadAt: std::fmt::Debug + Send + Sync {
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<()>;
 }
 
+/// What was changed so recently may change once more without another time of change.
+const SETTLED_S: i64 = 3;
+
 /// What tells a file from any other, and from itself before it was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FileIdentity {
@@ -31,6 +34,14 @@ pub(crate) struct FileIdentity {
     pub written: (i64, i64),
     /// Which nobody can set.
     pub changed: (i64, i64),
+}
+
+impl FileIdentity {
+    /// Whether it tells the file from what it may become.
+    pub(crate) fn is_settled(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.is_ok_and(|now| now.as_secs().cast_signed() - self.changed.0.max(self.written.0) > SETTLED_S)
+    }
 }
 
 #[derive(Debug)]

@@ -46,7 +46,7 @@ pub trait Arrivals {
     fn bell(&self) -> RawFd;
     /// Has the bell silenced before arrivals are taken.
     fn silence(&self);
-    /// Has the bell rung again: more has arrived than was acted on.
+    /// Has the bell rung by who acts on arrivals: more may have come than was acted on.
     fn ring(&self);
     /// The next notice to act on.
     fn next_arrival(&self) -> Option<Arrival>;

@@ -22,8 +22,8 @@ pub use files::Fresh;
 pub(crate) use point::KernelPoint;
 pub use point::Point;
 pub use records::{Events, RecordInbox, Records};
-pub use samples::Sample;
 pub(crate) use samples::Seen;
+pub use samples::{Sample, TICK_NS};
 pub use tape::{Tape, Taped};
 
 use crate::stack::wire::SiteCounters;

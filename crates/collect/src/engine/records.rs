@@ -2,6 +2,7 @@
 
 use super::poll::wait_readable;
 use super::{Engine, Feed, Stream};
+use crate::clock::monotonic_ns;
 pub(crate) use crate::wire::Inbox;
 use anyhow::Result;
 use std::cell::RefCell;
@@ -27,11 +28,14 @@ impl Events {
     }
 
     /// Waits until one of `bells` (-1: none) is readable, the stream fills up, or `timeout` is over; then empties it.
-    pub fn wait(&self, timeout: Duration, bells: [i32; 6]) {
+    /// Gives the time, CLOCK_MONOTONIC ns, before which all was taken out.
+    pub fn wait(&self, timeout: Duration, bells: [i32; 6]) -> u64 {
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let [a, b, c, d, e, f] = bells;
         wait_readable([a, b, c, d, e, f, self.feed.bell()], millis);
+        let drained = monotonic_ns();
         self.drain();
+        drained
     }
 
     /// Empties the stream into the inbox.

@@ -2,11 +2,11 @@
 //!
 //! Owns what a sample is. When stacks are taken, and how, is an engine's business.
 
-use crate::stack::wire::{NATIVE, ON_CPU, PYTHON, PythonFrame, SITE_BYTES, SiteEvent, SiteRecord};
+use crate::stack::wire::{BETWEEN, NATIVE, ON_CPU, PYTHON, PythonFrame, SITE_BYTES, SiteEvent, SiteRecord};
 use crate::wire::{MEMORY_SITE, bytes_of, u64_at, zero};
 
 /// Between two ticks of a thread's clock: 99 a second, so that it does not go with what happens each millisecond.
-pub(crate) const TICK_NS: u64 = 1_000_000_000 / 99;
+pub const TICK_NS: u64 = 1_000_000_000 / 99;
 /// Before the stack: when it ends, and the time that it stands for.
 const HEAD: usize = 16;
 
@@ -15,6 +15,7 @@ const HEAD: usize = 16;
 pub struct Sample {
     /// When what it stands for ends, CLOCK_MONOTONIC ns.
     pub until: u64,
+    /// What it stands for; of one between calls the time since the last of them.
     pub ns: u64,
     pub stack: SiteEvent,
 }
@@ -48,6 +49,12 @@ impl Sample {
         let bytes = bytes_of(&site);
         record.extend_from_slice(&bytes[..bytes.len() - spare * size_of::<PythonFrame>()]);
         record
+    }
+
+    /// Its thread had called a moment before: it is a look at one of 99 moments of a second.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        self.stack.flags & BETWEEN != 0
     }
 
     /// Its thread was on a CPU.

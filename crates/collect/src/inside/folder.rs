@@ -8,7 +8,7 @@ mod places;
 
 pub(crate) use environment::is_taken;
 pub(super) use environment::{INJECTION, leave_injection, variables};
-pub(super) use places::{let_run, may_be_run, places};
+pub(super) use places::{is_of, let_run, may_be_run, places};
 
 use anyhow::{Context, Result, bail};
 use places::{in_memory, lets_everybody_pass};
@@ -51,6 +51,11 @@ const PREFIX: &str = "gpuscope-";
 const LONGEST_PATH: usize = 99;
 /// Of a process, in bytes: what the kernel lets a program be started with.
 const LONGEST_ENVIRONMENT: u64 = 6 << 20;
+
+/// Of which sources this gpuscope's agent is.
+pub(super) fn own_build() -> u64 {
+    env!("GPUSCOPE_AGENT_BUILD").parse().unwrap_or_default()
+}
 
 /// Where a library that programs load lies as a file, and the socket that it finds us by.
 pub(crate) struct Folder {

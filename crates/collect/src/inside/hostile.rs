@@ -1,10 +1,12 @@
-//! What a program has written where its agent should have: any bytes, anywhere. Reading them neither fails nor takes long.
+//! What a program has written where its agent should have, and its user where we should have: any bytes, anywhere. Reading them
+//! neither fails nor takes long.
 
 use super::arena::{
-    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_PLAIN, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS,
-    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_LARGE_RINGS, PROCESS_SITE_COUNTERS,
-    PROCESS_STARTED, RING_BYTES, layout,
+    ArenaPatch, BLOCK_BYTES, BLOCK_FAILURES, BLOCK_PLAIN, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD,
+    BLOCK_TOTALS, KeptHead, PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_LARGE_RINGS,
+    PROCESS_SITE_COUNTERS, PROCESS_STARTED, RING_BYTES, layout,
 };
+use super::kept;
 use super::members::Members;
 use super::process::{Process, Room, TABLES};
 use crate::engine::Table;
@@ -73,6 +75,17 @@ pub fn read(bytes: &[u8]) -> bool {
     true
 }
 
+/// Bytes of the head of a file of plans, and of a patch in it.
+pub const PLANS_HEAD: usize = size_of::<KeptHead>();
+pub const PLANS_PATCH: usize = size_of::<ArenaPatch>();
+
+/// Reads a file of plans that holds `plans` behind its head. As what it would be written, without its head; `None`: they are not
+/// believed.
+#[must_use]
+pub fn rewritten_plans(plans: &[u8]) -> Option<Vec<u8>> {
+    Some(kept::rewritten(plans)?.split_off(PLANS_HEAD))
+}
+
 fn look(members: &mut Members) {
     members.take_in(u64::MAX);
     std::hint::black_box((
@@ -106,6 +119,11 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..1024)) {
             prop_assert!(read(&bytes));
+        }
+
+        #[test]
+        fn plans_that_are_believed_are_written_as_they_were_read(plans in proptest::collection::vec(0_u8..3, 0..1024)) {
+            prop_assert!(rewritten_plans(&plans).is_none_or(|again| again == plans));
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod door;
 pub(crate) mod folder;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
+mod kept;
 mod members;
 pub(crate) mod memory;
 mod met;
@@ -93,7 +94,8 @@ impl Inside {
     /// This process is to be traced: it joins, or it stands by, and we stand at its door.
     fn expect(&self, pid: u32) -> Result<()> {
         let mut members = self.shared.members();
-        if members.targets.contains(&pid) {
+        // one without a door may have one later
+        if members.stands_at(pid) || members.living().iter().any(|process| process.tgid == pid) {
             return Ok(());
         }
         if let Some(mut door) = Door::of(pid)? {

@@ -9,14 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Connections that wait to be taken.
 const WAITING: libc::c_int = 512;
 /// How long a message may take that was announced.
-static PATIENCE: libc::timeval = libc::timeval {
-    tv_sec: 0,
-    tv_usec: 200_000,
-};
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Where agents call.
 pub(crate) struct Listener(OwnedFd);
@@ -99,7 +97,12 @@ impl Caller {
 
     /// What it says, if that is a message of these.
     pub(crate) fn hear<M: Plain>(&self) -> Option<M> {
-        receive(&self.connection)
+        receive(&self.connection, PATIENCE)
+    }
+
+    /// The same of one whom we have called, and who may be busy.
+    pub(crate) fn hear_within<M: Plain>(&self, patience: Duration) -> Option<M> {
+        receive(&self.connection, patience)
     }
 
     /// Whether its end of the connection is closed: it has gone, or has ended.
@@ -175,7 +178,11 @@ fn peer_of(connection: &OwnedFd) -> Option<libc::ucred> {
     (known && peer.pid > 0).then_some(peer)
 }
 
-fn receive<M: Plain>(connection: &OwnedFd) -> Option<M> {
+fn receive<M: Plain>(connection: &OwnedFd, patience: Duration) -> Option<M> {
+    let patience = libc::timeval {
+        tv_sec: patience.as_secs().cast_signed(),
+        tv_usec: patience.subsec_micros().into(),
+    };
     let mut bytes = vec![0u8; size_of::<M>()];
     // SAFETY: a plain option of our descriptor, and a buffer as long as is said
     let received = unsafe {
@@ -183,7 +190,7 @@ fn receive<M: Plain>(connection: &OwnedFd) -> Option<M> {
             connection.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_RCVTIMEO,
-            (&raw const PATIENCE).cast(),
+            (&raw const patience).cast(),
             size_of::<libc::timeval>() as libc::socklen_t,
         );
         libc::recv(connection.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0)

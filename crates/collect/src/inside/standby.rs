@@ -4,17 +4,19 @@
 //! Owns the folder where the agent, the dynamic linkers' plan and gpuscope lie for such programs, and the plans that agents ask
 //! for. How one is woken is `door`'s business.
 
-use super::arena::ArenaCall;
+use super::arena::{ArenaCall, ArenaPatch};
 use super::folder::{self, ACTIVITY, AGENT};
+use super::kept::Kept;
 use super::plan;
 use super::run::Run;
 use super::{door, name_of};
 use crate::catalog::Catalog;
-use crate::elf::{ElfFile, probe_site};
+use crate::elf::{ElfFile, FileIdentity, probe_site};
 use crate::engine::Point;
 use crate::probe::attach::{functions_of, system_linkers};
 use crate::wire::bytes_of;
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -55,7 +57,8 @@ pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result
 }
 
 /// Whether a process can be traced from inside though it runs already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Standby {
     /// Its agent can be woken.
     Ready,
@@ -70,18 +73,6 @@ pub enum Standby {
 }
 
 impl Standby {
-    /// As JSON has it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Standby::Ready => "ready",
-            Standby::Unready => "unready",
-            Standby::Foreign => "foreign",
-            Standby::Elsewhere => "elsewhere",
-            Standby::Absent => "absent",
-        }
-    }
-
     /// A sentence, of process `pid`.
     #[must_use]
     pub fn words(self, pid: u32) -> String {
@@ -118,7 +109,7 @@ impl Standby {
 #[must_use]
 pub fn of(pid: u32) -> Standby {
     match door::build_behind(pid) {
-        Some(build) if build != own_build() => Standby::Foreign,
+        Some(build) if build != folder::own_build() => Standby::Foreign,
         Some(_) if is_elsewhere(pid) => Standby::Elsewhere,
         Some(_) => Standby::Ready,
         None if folder_of(pid).is_some() => Standby::Unready,
@@ -147,11 +138,6 @@ fn is_elsewhere(pid: u32) -> bool {
     let space = |of: &str| fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
     let theirs = space(&pid.to_string());
     theirs.is_some() && theirs != space("self")
-}
-
-/// Of which sources this gpuscope's agent is.
-fn own_build() -> u64 {
-    env!("GPUSCOPE_AGENT_BUILD").parse().unwrap_or_default()
 }
 
 /// In the user's folder for data, else where temporary files go.
@@ -196,11 +182,11 @@ fn install(parent: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What tells this gpuscope, on this machine, from any other: its agent, where it lies, and the dynamic linkers.
+/// What tells this gpuscope, on this machine, from any other: its agent, its own file, which makes plans, and the dynamic linkers.
 fn version_of(program: &Path) -> String {
     let mut hasher = DefaultHasher::new();
-    (own_build(), ACTIVITY.bytes, program).hash(&mut hasher);
-    for path in system_linkers() {
+    (folder::own_build(), ACTIVITY.bytes).hash(&mut hasher);
+    for path in system_linkers().into_iter().chain([program.to_owned()]) {
         // whole seconds: an image keeps no more
         let facts = fs::metadata(&path).map(|facts| (facts.size(), facts.mtime())).ok();
         (path, facts).hash(&mut hasher);
@@ -213,9 +199,7 @@ fn is_whole(folder: &Path) -> Result<bool> {
     let Ok(facts) = fs::symlink_metadata(folder) else {
         return Ok(false);
     };
-    // SAFETY: asks the kernel, and cannot fail
-    let own = unsafe { libc::geteuid() };
-    if !facts.is_dir() || ![0, own].contains(&facts.uid()) || facts.mode() & 0o022 != 0 {
+    if !folder::is_of(&[0, crate::user::effective()], &facts) {
         bail!("{} is somebody else's", folder.display());
     }
     Ok([AGENT.file, ACTIVITY.file, LINKERS, PLANNER]
@@ -245,40 +229,66 @@ fn linkers() -> Vec<u8> {
     calls.iter().flat_map(|call| bytes_of(call).to_vec()).collect()
 }
 
-/// Writes into the memory of an agent, which is descriptor `fd`, how each function of these files is patched.
+/// Writes into the memory of an agent, which is descriptor `fd`, how each function of these files is patched, and keeps that in
+/// the agent's folder, where that may be: who loads these files next needs no answer.
 ///
 /// # Errors
 /// It is no such memory.
-pub fn plan(fd: RawFd, paths: &[PathBuf]) -> Result<()> {
+pub fn plan(fd: RawFd, folder: Option<&Path>, paths: &[PathBuf]) -> Result<()> {
     if fd <= 2 {
         bail!("descriptor {fd} is no memory of an agent");
     }
     // SAFETY: the agent has left it to this process alone
     let run = Run::over(unsafe { OwnedFd::from_raw_fd(fd) })?;
     let catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
+    let mut kept = folder.and_then(|folder| Kept::of(folder).ok());
     for path in paths {
         // what is no file of ours stays as it is
-        let _ = plan_file(&run, &catalog, path);
+        if let (Ok(planned), Some(kept)) = (plan_file(&run, &catalog, path), &mut kept)
+            && let Some(identity) = planned.file.filter(FileIdentity::is_settled)
+        {
+            kept.add(&identity, path.file_name().unwrap_or_default(), &planned.patches);
+        }
     }
+    // where that fails, they are planned again
+    let _ = kept.map(|kept| kept.write());
     Ok(())
 }
 
-fn plan_file(run: &Run, catalog: &Catalog, path: &Path) -> Result<()> {
+struct Planned {
+    file: Option<FileIdentity>,
+    patches: Vec<ArenaPatch>,
+}
+
+fn plan_file(run: &Run, catalog: &Catalog, path: &Path) -> Result<Planned> {
     let (name, file) = name_of(path)?;
     let elf = ElfFile::open(path)?;
-    let own = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
-    if let Some((_, found, _)) = functions_of(catalog, &elf, &own)? {
-        let functions = found
-            .iter()
-            .filter(|function| function.probe.is_none() && !function.is_place);
-        let entries: BTreeSet<u64> = functions.map(|function| function.offset).collect();
-        let points: Vec<Point> = entries
-            .into_iter()
-            .filter(|offset| probe_site(&elf, *offset).is_ok())
-            .map(|offset| Point::entry(offset, 0, true))
-            .collect();
-        run.plan(name, &plan::of_file(&elf, &points).patches, &[])?;
+    let identity = elf.identity();
+    let patches = patches_of(catalog, &elf, path)?;
+    if !patches.is_empty() {
+        run.plan(name, &patches, &[])?;
     }
     run.know(&file);
-    Ok(())
+    Ok(Planned {
+        file: identity,
+        patches,
+    })
+}
+
+/// How each function of a file is patched that may be.
+fn patches_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Result<Vec<ArenaPatch>> {
+    let own = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
+    let Some((_, found, _)) = functions_of(catalog, elf, &own)? else {
+        return Ok(Vec::new());
+    };
+    let functions = found
+        .iter()
+        .filter(|function| function.probe.is_none() && !function.is_place);
+    let entries: BTreeSet<u64> = functions.map(|function| function.offset).collect();
+    let points: Vec<Point> = entries
+        .into_iter()
+        .filter(|offset| probe_site(elf, *offset).is_ok())
+        .map(|offset| Point::entry(offset, 0, true))
+        .collect();
+    Ok(plan::of_file(elf, &points).patches)
 }

@@ -3,7 +3,7 @@
 
 use crate::clock::thread_cpu;
 use crate::discover;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ impl Strangers {
             return;
         }
         let begun = thread_cpu();
-        for pid in descendants(watched) {
+        for pid in discover::descendants(watched.iter().copied()) {
             self.look_at(pid);
         }
         self.again = Some(Instant::now() + OFTEN.max(thread_cpu().saturating_sub(begun) * SELDOM));
@@ -75,31 +75,4 @@ fn is_named(path: &Path, begin: &str) -> bool {
 fn program_of(pid: u32) -> Option<Program> {
     let facts = std::fs::metadata(format!("/proc/{pid}/exe")).ok()?;
     Some((facts.dev(), facts.ino()))
-}
-
-/// `watched` and who descends from them.
-fn descendants(watched: &HashSet<u32>) -> BTreeSet<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for pid in discover::processes() {
-        if let Some(parent) = parent_of(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let (mut all, mut open) = (BTreeSet::new(), watched.iter().copied().collect::<Vec<u32>>());
-    while let Some(pid) = open.pop() {
-        if all.insert(pid) {
-            open.extend(children.remove(&pid).unwrap_or_default());
-        }
-    }
-    all
-}
-
-pub(super) fn parent_of(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = status.rsplit_once(')')?;
-    rest.split_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
-        .filter(|parent| *parent != 0)
 }

@@ -31,7 +31,7 @@ pub use directory::Directory;
 #[cfg(feature = "serve")]
 pub use kubelet::Kubelet;
 pub use label::{Label, Wanted};
-pub use process::{Stat, start_ticks};
+pub use process::{Stat, began, start_ticks};
 #[cfg(feature = "serve")]
 pub(crate) use process::{first_variable, read};
 #[cfg(feature = "serve")]

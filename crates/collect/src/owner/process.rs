@@ -161,6 +161,14 @@ pub(crate) fn first_variable(proc: &Path, pid: u32, names: &[&str]) -> String {
     values.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
 }
 
+/// When a process began that runs still, in clock ticks since the machine did; with its number that tells it from all others. `None`: it
+/// has ended.
+#[must_use]
+pub fn began(pid: u32) -> Option<u64> {
+    let stat = Stat::read(&Path::new("/proc").join(pid.to_string()))?;
+    stat.runs(pid).then_some(stat.start_ticks)
+}
+
 /// What `/proc/PID/stat` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
@@ -177,6 +185,12 @@ impl Stat {
     #[must_use]
     pub fn read(folder: &Path) -> Option<Stat> {
         Stat::parse(&read(&folder.join("stat"), STAT_BYTES).ok()?)
+    }
+
+    /// Whether process `pid`, whose it is, runs still: its first thread may have ended before the others.
+    #[must_use]
+    pub fn runs(&self, pid: u32) -> bool {
+        !self.ended || crate::discover::has_other_threads(pid)
     }
 
     /// Reads the text; the name may itself hold parentheses, spaces and newlines. `None`: it is not of a process.

@@ -134,6 +134,10 @@ impl Engine for Session {
 
     fn count_calls(&self, on: bool) {
         self.control.count(on);
+        if on {
+            // who loads a library from now on waits, though nobody has looked for the first time yet
+            self.control.alive(crate::clock::monotonic_ns());
+        }
     }
 
     fn alive(&self, now: u64) {

@@ -165,6 +165,7 @@ impl Arrivals for Gate {
     }
 
     fn ring(&self) {
+        self.show_progress();
         ring_bell(&self.shared.bell);
     }
 

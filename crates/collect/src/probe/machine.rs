@@ -139,9 +139,10 @@ pub fn programs_refused() -> Option<&'static str> {
     }
 }
 
-/// Whether return probes would kill process `pid`, because it has a shadow stack that this kernel's do not know.
-pub fn shadow_stack_in_the_way(pid: u32) -> bool {
+/// In words: return probes would kill process `pid`, because it has a shadow stack that this kernel's do not know.
+pub fn shadow_stack_in_the_way(pid: u32) -> Option<String> {
     let kernel = version::parse(&version::release());
-    kernel.is_some_and(|kernel| !version::return_probes_know_shadow_stacks(kernel))
-        && process::read(pid).is_ok_and(|process| process.shadow_stack)
+    let is_there = kernel.is_some_and(|kernel| !version::return_probes_know_shadow_stacks(kernel))
+        && process::read(pid).is_ok_and(|process| process.shadow_stack);
+    is_there.then(|| format!("process {pid} has a shadow stack, and return probes of this kernel would kill it"))
 }

@@ -42,6 +42,11 @@ impl Unwinder {
         region_at(&self.regions, pc).is_some_and(|region| region.executable)
     }
 
+    /// What people call the module that an address lies in.
+    pub(crate) fn module(&self, pc: u64) -> Option<String> {
+        region_at(&self.regions, pc).map(Region::module)
+    }
+
     /// Where a thread is, and where its functions return to; those of the module `left_out` are not told.
     pub(crate) fn walk(&mut self, memory: &impl Memory, from: Registers, most: usize, left_out: &str) -> Walked {
         let mut walked = Walked::default();

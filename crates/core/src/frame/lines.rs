@@ -42,6 +42,8 @@ const STARTS: &[&str] = &[
     "clone",
     "__clone3",
 ];
+/// Where sources of standard libraries lie: their code is compiled into programs.
+const STANDARD: &[&str] = &["/rustc/", "/include/c++/"];
 const INSTALLED: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "];
 
 /// The frame that a person looks for, as `train.py:42 forward`.
@@ -53,6 +55,7 @@ pub fn frame_place(stack: &[Frame]) -> Option<String> {
 pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
     let own = own(stack);
     let (inward, outward) = stack.split_at(own.min(stack.len()));
+    let inward = without_end(inward);
     let outward = without_start(outward);
     let mut lines: Vec<String> = outward.iter().take(1 + OUTWARD).map(named).collect();
     let rest = outward.len().saturating_sub(1 + OUTWARD);
@@ -63,6 +66,12 @@ pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
         lines.push(format!("by {}", way(inward)));
     }
     lines
+}
+
+/// Up to the function of CUDA that was called: what that calls within CUDA has no names.
+fn without_end(inward: &[Frame]) -> &[Frame] {
+    let named = inward.iter().position(|frame| !(is_nameless(frame) && is_cuda(frame)));
+    &inward[named.unwrap_or(0)..]
 }
 
 /// Without the frames that every program begins with; at least one is left.
@@ -129,7 +138,7 @@ fn own(stack: &[Frame]) -> usize {
         .or_else(|| find(&python))
         .or_else(|| find(&is_of_program))
         .or_else(|| find(&is_unread))
-        .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !starts(frame)))
+        .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !starts(frame) && !is_standard(frame)))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
 }
@@ -152,8 +161,14 @@ pub fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
 fn is_of_program(frame: &Frame) -> bool {
     match frame.language {
         Language::Python => !is_unread(frame) && !is_installed(frame),
-        Language::Native => !serves(frame) && !starts(frame),
+        Language::Native => !serves(frame) && !starts(frame) && !is_standard(frame),
     }
+}
+
+/// Of the standard library of Rust or C++: whoever sleeps sleeps in there.
+fn is_standard(frame: &Frame) -> bool {
+    let file = frame.file.as_deref().unwrap_or_default();
+    frame.function.starts_with("std::") || STANDARD.iter().any(|part| file.contains(part))
 }
 
 fn is_installed(frame: &Frame) -> bool {
@@ -170,6 +185,12 @@ fn is_of(frame: &Frame, library: &str) -> bool {
     let name = frame.function.trim_start_matches('_');
     let module = frame.module.as_deref().unwrap_or_default();
     module.starts_with(library) || name.contains(LINKED_IN) && name.starts_with(library)
+}
+
+/// Whether a module of that name is CUDA's own: its driver, its runtime.
+#[must_use]
+pub fn is_cuda_module(module: &str) -> bool {
+    CUDA.iter().any(|library| module.starts_with(library))
 }
 
 /// CUDA itself: its driver, its runtime, and whatever has the name of one of their functions.
@@ -358,6 +379,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_standard_library_does_is_done_by_who_calls_it() {
+        let of_standard = |function: &str, file: &str| Frame {
+            file: Some(file.to_owned()),
+            line: Some(80),
+            ..native(function, "app")
+        };
+        let inward = [
+            native("clock_nanosleep", "libc.so.6"),
+            native("std::sys::thread::unix::sleep", "app"),
+            of_standard(
+                "core::ops::function::FnOnce::call_once",
+                "/rustc/5980/library/core/src/ops/function.rs",
+            ),
+            of_standard("sleep_for<long>", "/usr/include/c++/14/bits/this_thread_sleep.h"),
+        ];
+        let stack = [&inward[..], &[native("load_batch", "app"), native("main", "app")]].concat();
+        assert_eq!(frame_place(&stack).as_deref(), Some("load_batch (app)"));
+        assert_eq!(own_path(&stack).collect::<Vec<_>>(), ["load_batch (app)", "main (app)"]);
+        let known = frame_place(&inward).unwrap();
+        assert_eq!(known, "clock_nanosleep (libc.so.6)", "nothing else is known");
+    }
+
+    #[test]
     fn functions_of_a_runtime_that_is_linked_in_are_none_of_the_program() {
         let stack = [
             native("libcudart_static_5382377d5c772c9d197c0cda9fd9742ee6ad893c", "app"),
@@ -382,6 +426,25 @@ mod tests {
             frame_place(&stack[..1]).as_deref(),
             Some("0x1376c (libcudart.so.13+0x1234)")
         );
+    }
+
+    #[test]
+    fn the_way_into_cuda_ends_at_the_function_that_is_called() {
+        let stack = [
+            native("0x12002", "libcudart.so.13"),
+            native("cudaStreamSynchronize", "libcudart.so.13"),
+            native("at::native::_local_scalar_dense_cuda", "libtorch_cuda.so"),
+            python("main", "walker.py", 42),
+        ];
+        assert_eq!(
+            frame_lines(&stack),
+            [
+                "walker.py:42 main",
+                "by at::native::_local_scalar_dense_cuda → cudaStreamSynchronize"
+            ]
+        );
+        let nameless = [native("0x12002", "libcudart.so.13"), python("main", "walker.py", 42)];
+        assert_eq!(frame_lines(&nameless)[1], "by 0x12002 (libcudart.so.13+0x1234)");
     }
 
     #[test]

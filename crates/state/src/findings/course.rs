@@ -262,6 +262,12 @@ impl Courses {
         heaviest.map(|(_, load)| load).unwrap_or_default()
     }
 
+    /// How many processes have launched anything.
+    pub(crate) fn launching(&self) -> usize {
+        let loads = self.0.iter().map(|(_, course)| course.load());
+        loads.filter(|load| load.launches > 0).count()
+    }
+
     /// The steady part of a process; `None`: it has launched nothing.
     #[must_use]
     pub(crate) fn steady_of(&self, pid: u32) -> Option<(i64, i64)> {

@@ -63,10 +63,25 @@ impl Evidence {
         self.add_time(seen, ns);
     }
 
-    /// As [`Self::add_gap`], of a call that was counted before.
-    pub(crate) fn add_time(&mut self, seen: &Seen<'_>, ns: u64) {
+    /// As [`Self::add_gap`]; where devices have told of the gap it is what is worst, and not the call that it follows.
+    pub(crate) fn add_own_gap(&mut self, seen: &Seen<'_>, ns: u64) {
+        let Some(gap) = seen.gap.as_ref().filter(|gap| gap.measured) else {
+            return self.add_gap(seen, ns);
+        };
+        self.count += 1;
+        self.take_time(seen, ns);
+        self.moments.note(ns, seen.event);
+        gap.behind.iter().for_each(|past| self.sites.add(past.site, ns.max(1)));
+    }
+
+    fn take_time(&mut self, seen: &Seen<'_>, ns: u64) {
         self.ns = self.ns.saturating_add(ns);
         self.bounds |= seen.gap.is_some_and(|gap| !gap.measured);
+    }
+
+    /// As [`Self::add_gap`], of a call that was counted before.
+    pub(crate) fn add_time(&mut self, seen: &Seen<'_>, ns: u64) {
+        self.take_time(seen, ns);
         let behind = seen.gap.as_ref().and_then(|gap| gap.behind);
         match behind {
             Some(past) => {

@@ -139,6 +139,7 @@ impl Examiner {
             start_ns: from.saturating_sub(first).unsigned_abs(),
             busy: self.devices.busy(from, until),
             outside_ns: self.outside_ns(),
+            idle_ns: self.idle_ns(),
             lost_classes: classes_of(&self.run),
             ..self.run.clone()
         }
@@ -150,12 +151,20 @@ impl Examiner {
         self.scene.courses.steady_of(pid)
     }
 
+    /// As devices told it, where they told all.
+    fn idle_ns(&self) -> Option<u64> {
+        (self.is_measured() && self.scene.courses.launching() == 1).then(|| self.scene.courses.heaviest().idle_ns)
+    }
+
+    fn is_measured(&self) -> bool {
+        self.scene.courses.heaviest().is_measured && !self.run.records_missing
+    }
+
     /// Outside CUDA, where nothing tells whether that kept the device waiting.
     fn outside_ns(&self) -> u64 {
-        let load = self.scene.courses.heaviest();
-        match load.is_measured && !self.run.records_missing {
+        match self.is_measured() {
             true => 0,
-            false => load.outside_ns,
+            false => self.scene.courses.heaviest().outside_ns,
         }
     }
 

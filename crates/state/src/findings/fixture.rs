@@ -82,6 +82,17 @@ impl Fixture {
         self.pass(ns);
     }
 
+    /// A look at the thread now, `ns` after its last call, has that stack.
+    pub(crate) fn look(&mut self, ns: u64, stack: &'static str) {
+        self.row(&Record {
+            ns: Some(ns),
+            tid: self.tid,
+            name: crate::model::outside::BETWEEN,
+            stack: Some(stack),
+            ..Record::new(Kind::Sample, self.at.saturating_sub_unsigned(ns), PID)
+        });
+    }
+
     /// Nothing is called for `ns`, and no device can have worked.
     pub(crate) fn idle(&mut self, ns: u64) {
         let since = self.at;

@@ -88,7 +88,7 @@ impl Scene {
         }
         match event.kind {
             Kind::Call if counts => self.take(&mut seen),
-            Kind::Sample if event.name == outside::SAMPLE => self.place(&mut seen),
+            Kind::Sample if [outside::SAMPLE, outside::BETWEEN].contains(&event.name) => self.place(&mut seen),
             Kind::Call | Kind::Idle | Kind::Sample => self.look_beside(&mut seen),
             Kind::Open if event.depth == 0 => self.courses.hang(event),
             Kind::Gpu => {

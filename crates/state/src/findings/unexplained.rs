@@ -17,9 +17,10 @@ impl Run {
             .iter()
             .fold(0, |sum: u64, finding| sum.saturating_add(finding.cost_ns));
         let explained = percent_of(ns, self.steady_ns).min(100);
-        match self.busy.iter().min_by_key(|busy| busy.percent) {
-            Some(busy) => idle(busy, explained),
-            None => self.outside(explained),
+        match (self.idle_ns, self.busy.iter().min_by_key(|busy| busy.percent)) {
+            (Some(idle_ns), _) => self.idle(idle_ns, explained),
+            (None, Some(busy)) => idle(busy, explained),
+            (None, None) => self.outside(explained),
         }
     }
 
@@ -34,6 +35,17 @@ impl Run {
                 duration(self.steady_ns),
                 duration(self.start_ns),
                 duration(end_ns)
+            )
+        })
+    }
+
+    fn idle(&self, idle_ns: u64, explained: u64) -> Option<String> {
+        let idle = percent_of(idle_ns, self.steady_ns).min(100);
+        (idle >= explained + PERCENT).then(|| {
+            format!(
+                "the GPU had nothing to do for at least {idle} % of the time ({}, measured){}",
+                duration(idle_ns),
+                but(explained)
             )
         })
     }
@@ -120,6 +132,19 @@ mod tests {
     fn what_is_found_can_be_reason_enough_and_a_busy_device_wants_none() {
         assert_eq!(run(Some(33), 0).unexplained(&[costing(600_000_000)]), None);
         assert_eq!(run(Some(95), 900_000_000).unexplained(&[]), None);
+    }
+
+    #[test]
+    fn what_devices_told_counts_more_than_what_nvml_says() {
+        let told = |idle_ns| Run {
+            idle_ns: Some(idle_ns),
+            ..run(Some(33), 0)
+        };
+        let said = told(450_000_000).unexplained(&[costing(100_000_000)]).unwrap();
+        let expected = "the GPU had nothing to do for at least 45 % of the time (450.0 ms, measured); what was found explains 10 %";
+        assert_eq!(said, expected);
+        assert_eq!(told(450_000_000).unexplained(&[costing(200_000_000)]), None);
+        assert_eq!(told(0).unexplained(&[]), None, "NVML counts what others did");
     }
 
     #[test]

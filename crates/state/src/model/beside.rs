@@ -48,4 +48,6 @@ pub enum Measured {
     Overhead { ns: u64, kind: OverheadKind },
     /// A sample of a thread outside CUDA, which stands for so long. The stack: as rows have it; empty: not known.
     Outside { ns: u64, running: bool, stack: Rc<str> },
+    /// A look at it `ns` after a call, less than a millisecond.
+    Between { ns: u64, stack: Rc<str> },
 }

@@ -88,6 +88,9 @@ pub struct Run {
     /// In the steady part the host was outside CUDA for so long, with work given to a device that was not behind when it
     /// was asked, or was not asked.
     pub outside_ns: u64,
+    /// In the steady part the devices of the only process that launches had nothing to do for so long, at least; `None`: they did not
+    /// tell, or not all, or there are several.
+    pub idle_ns: Option<u64>,
     /// Calls without rows, by function.
     pub lost: BTreeMap<String, u64>,
     /// Not everything that gives devices work was seen: idle time is inferred.

@@ -1,11 +1,16 @@
 //! Where threads that call CUDA were while they were outside of it, by samples of their stacks.
 //!
-//! Owns the sums by place. Plain numbers: each sample stands for some time, and shares are of all of them.
+//! Owns the sums by place. Plain numbers: each sample stands for some time, and shares are of all of them. Who calls again within a
+//! millisecond is only looked at now and then: such a look stands for all the time from one to the next, which is an estimate.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// Rows of samples have this name.
 pub const SAMPLE: &str = "host.outside";
+/// And rows of looks at a thread that had called less than a millisecond before.
+pub const BETWEEN: &str = "host.between";
+/// From one look at a thread to the next: 99 a second.
+pub const LOOK_NS: u64 = 1_000_000_000 / 99;
 /// Places of one process that are told apart.
 const PLACES: usize = 256;
 const PROCESSES: usize = 1024;
@@ -70,23 +75,44 @@ impl Places {
     }
 }
 
+/// Where the threads of a process were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// While they were outside for a millisecond or more.
+    pub long: Places,
+    /// Between calls that came sooner: each look stands for [`LOOK_NS`].
+    pub between: Places,
+}
+
 /// Of each process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outside(BTreeMap<u32, Places>);
+pub struct Outside(BTreeMap<u32, Whereabouts>);
 
 impl Outside {
+    fn of(&mut self, pid: u32) -> Option<&mut Whereabouts> {
+        let has_room = self.0.len() < PROCESSES || self.0.contains_key(&pid);
+        has_room.then(|| self.0.entry(pid).or_default())
+    }
+
     /// A sample of a thread of process `pid`.
     pub fn add(&mut self, pid: u32, place: Option<&str>, ns: u64) {
-        if self.0.len() < PROCESSES || self.0.contains_key(&pid) {
-            self.0.entry(pid).or_default().add(place, ns);
+        if let Some(process) = self.of(pid) {
+            process.long.add(place, ns);
+        }
+    }
+
+    /// A look at a thread of process `pid` between calls.
+    pub fn look(&mut self, pid: u32, place: Option<&str>) {
+        if let Some(process) = self.of(pid) {
+            process.between.add(place, LOOK_NS);
         }
     }
 
     /// Those with most time first.
     #[must_use]
-    pub fn processes(&self) -> Vec<(u32, &Places)> {
-        let mut all: Vec<(u32, &Places)> = self.0.iter().map(|(pid, places)| (*pid, places)).collect();
-        all.sort_by_key(|(pid, places)| (std::cmp::Reverse(places.ns), *pid));
+    pub fn processes(&self) -> Vec<(u32, &Whereabouts)> {
+        let mut all: Vec<(u32, &Whereabouts)> = self.0.iter().map(|(pid, one)| (*pid, one)).collect();
+        all.sort_by_key(|(pid, one)| (std::cmp::Reverse(one.long.ns.saturating_add(one.between.ns)), *pid));
         all
     }
 }
@@ -97,7 +123,12 @@ pub fn shares(places: &[Placed]) -> String {
         ELSEWHERE => format!("{} % {ELSEWHERE}", placed.percent),
         place => format!("{} % in {place}", placed.percent),
     };
-    let all: Vec<String> = places.iter().map(one).collect();
+    // but of what is all of little, nothing would be left
+    let telling = places
+        .iter()
+        .enumerate()
+        .filter(|(place, placed)| *place == 0 || placed.percent > 0);
+    let all: Vec<String> = telling.map(|(_, placed)| one(placed)).collect();
     all.join(", ")
 }
 
@@ -114,7 +145,7 @@ mod tests {
         outside.add(8, Some("x"), 500);
         let processes = outside.processes();
         assert_eq!((processes[0].0, processes[1].0), (8, 7));
-        let top = processes[1].1.top(2);
+        let top = processes[1].1.long.top(2);
         let shares: Vec<(&str, u64)> = top
             .iter()
             .map(|placed| (placed.place.as_str(), placed.percent))
@@ -129,5 +160,25 @@ mod tests {
         assert_eq!((places.ns, places.samples), (2 * PLACES as u64, 2 * PLACES as u64));
         assert_eq!(places.top(1)[0].place, ELSEWHERE);
         assert!(places.top(usize::MAX).len() <= PLACES + 1);
+    }
+
+    #[test]
+    fn a_look_stands_for_the_time_to_the_next_beside_what_lasts_for_long() {
+        let mut outside = Outside::default();
+        outside.add(7, Some("train.py:10 load_batch"), 5);
+        (0..3).for_each(|_| outside.look(7, Some("train.py:30 step")));
+        let processes = outside.processes();
+        assert_eq!((processes[0].1.long.ns, processes[0].1.between.ns), (5, 3 * LOOK_NS));
+    }
+
+    #[test]
+    fn places_of_less_than_a_hundredth_are_named_where_they_are_the_first_alone() {
+        let place = |place: &str, percent| Placed {
+            place: place.to_owned(),
+            ns: 1,
+            percent,
+        };
+        assert_eq!(shares(&[place("a", 99), place("b", 0)]), "99 % in a");
+        assert_eq!(shares(&[place("a", 0), place("b", 0)]), "0 % in a");
     }
 }

@@ -117,9 +117,15 @@ impl Window {
         self.asides.push(Aside::Range(range));
     }
 
-    /// Bytes of events that are held back.
+    /// Bytes of calls that are held back.
     pub fn held_bytes(&self) -> usize {
         self.held.bytes.len() - self.spent
+    }
+
+    /// Of calls that were entered at `horizon` or later.
+    pub fn held_bytes_from(&self, horizon: u64) -> usize {
+        let younger = self.held.slots.iter().filter(|slot| slot.entered >= horizon);
+        younger.map(|slot| slot.length as usize).sum()
     }
 
     /// Gives `emit` what is older than `horizon`, in order.
@@ -236,6 +242,7 @@ mod tests {
                 let now = released(&mut window, horizon);
                 prop_assert!(now.iter().all(|(at, _)| *at < horizon));
                 prop_assert!(now.is_sorted_by_key(|(at, _)| *at));
+                prop_assert_eq!(window.held_bytes_from(horizon), window.held_bytes());
                 out.extend(now);
             }
             out.extend(released(&mut window, u64::MAX));

@@ -234,8 +234,11 @@ impl Maker {
                 layer: "cupti",
                 ..row(Kind::Overhead)
             },
-            Measured::Outside { ns, stack, .. } => Record {
-                name: outside::SAMPLE,
+            Measured::Outside { ns, stack, .. } | Measured::Between { ns, stack } => Record {
+                name: match measure.what {
+                    Measured::Between { .. } => outside::BETWEEN,
+                    _ => outside::SAMPLE,
+                },
                 ns: Some(*ns),
                 stack: Some(&**stack).filter(|stack| !stack.is_empty()),
                 ..row(Kind::Sample)

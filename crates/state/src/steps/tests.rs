@@ -166,6 +166,34 @@ fn one_kernel_over_and_over_has_no_steps_and_it_is_said_why() {
     assert_eq!(nothing.why_none.as_deref(), Some("nothing was launched"));
 }
 
+/// Kernels in no order.
+fn at_random(calls: &mut Calls, launches: usize) {
+    const KERNELS: [&str; 16] = [
+        "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12", "k13", "k14", "k15",
+    ];
+    for _ in 0..launches {
+        let kernel = KERNELS[calls.below(16) as usize];
+        calls.launch(kernel, MAIN);
+    }
+}
+
+#[test]
+fn what_is_done_again_in_a_small_part_of_the_work_is_no_step() {
+    let steps_in = |others: usize| {
+        let mut calls = Calls::seeded(3);
+        at_random(&mut calls, others / 2);
+        (0..8).for_each(|_| calls.launches(&LAYER, MAIN));
+        at_random(&mut calls, others / 2);
+        calls.followed()
+    };
+    let why = steps_in(8000).why_none;
+    assert_eq!(
+        why.as_deref(),
+        Some("what comes back with about the same work between is less than 5 % of all launches")
+    );
+    assert_eq!(steps_in(400).why_none, None);
+}
+
 /// 40 steps of 10 kernels, of which the 20th has what is said.
 fn with_a_slow_step(slow: impl Fn(&mut Calls)) -> Calls {
     let mut calls = Calls::default();

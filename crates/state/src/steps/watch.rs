@@ -9,6 +9,8 @@ use crate::findings::table::{Bounded, is_percent};
 
 /// Different calls of a sequence that are followed.
 const CANDIDATES: usize = 2048;
+/// Part of all launches that steps have at least, in which work is the same: less is some of what a program does.
+const OF_ALL_PERCENT: u64 = 5;
 /// As many steps have to be there where their number of launches varies.
 const LEAST_VARYING: u64 = 16;
 /// The standard deviation of the launches in a step, as a part of their mean.
@@ -97,7 +99,10 @@ impl Watch {
     /// What cuts the sequence best, at its most natural border.
     fn regular(&self) -> Option<(u64, &Candidate, Evidence)> {
         let all = self.candidates.iter();
-        let regular: Vec<Period<'_>> = all.filter_map(|(key, candidate)| Period::of(key, candidate)).collect();
+        let regular: Vec<Period<'_>> = all
+            .filter_map(|(key, candidate)| Period::of(key, candidate))
+            .filter(|period| self.is_of_weight(period))
+            .collect();
         let period = period::choose(&regular, &self.pauses)?;
         let evidence = Evidence {
             sketch: Some(period.alike.sketch),
@@ -106,6 +111,10 @@ impl Watch {
             of: self.launches(),
         };
         Some((period.key, period.candidate, evidence))
+    }
+
+    fn is_of_weight(&self, period: &Period<'_>) -> bool {
+        is_percent(period.alike.covered(), self.launches(), OF_ALL_PERCENT)
     }
 
     /// What a program that waits or copies once a step does so at, where steps are of different length.
@@ -132,7 +141,13 @@ impl Watch {
             return "nothing was launched".to_owned();
         }
         let rare = self.candidates.iter().all(|(_, one)| one.count < LEAST);
+        let comes_back = |(key, one): (u64, &Candidate)| Period::of(key, one).is_some();
         match (rare, kinds) {
+            _ if self.candidates.iter().any(comes_back) => {
+                format!(
+                    "what comes back with about the same work between is less than {OF_ALL_PERCENT} % of all launches"
+                )
+            }
             (true, _) => format!("nothing was done more than {LEAST} times"),
             (_, 1) => {
                 "one kernel was launched over and over, and nothing comes between at regular intervals".to_owned()

@@ -6,7 +6,7 @@
 use super::Map;
 use crate::frame::json::place_of;
 use crate::model::activity::Why;
-use crate::model::outside::SAMPLE;
+use crate::model::outside::{BETWEEN, SAMPLE};
 use crate::record::{Kind, Record, json};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -46,10 +46,13 @@ pub(super) struct Waits {
 impl Waits {
     /// A row that may say where a gap came from.
     pub(super) fn learn(&mut self, event: &Record<'_>) {
+        let is_long = event.ns.unwrap_or(0) >= LEAST_NS;
         match event.kind {
             Kind::Gpu => self.ran(event),
-            Kind::Call if event.depth == 0 => self.stay(event, event.name, event.stack),
-            Kind::Sample if event.name == SAMPLE => self.stay(event, "", event.stack),
+            Kind::Call if event.depth == 0 && is_long => self.stay(event, event.name, event.stack),
+            Kind::Sample if event.name == SAMPLE && is_long => self.stay(event, "", event.stack),
+            // of the time since the last call, which is short
+            Kind::Sample if event.name == BETWEEN => self.stay(event, "", event.stack),
             _ => {}
         }
     }
@@ -66,7 +69,7 @@ impl Waits {
 
     fn stay(&mut self, event: &Record<'_>, function: &str, stack: Option<&str>) {
         let known = self.threads.len() < THREADS || self.threads.contains_key(&event.tid);
-        if event.ns.unwrap_or(0) < LEAST_NS || !known {
+        if !known {
             return;
         }
         let stay = Stay {
@@ -103,12 +106,16 @@ impl Waits {
     /// Where the thread was that ended it, for most of what its cause is about.
     fn place(&self, gap: &Record<'_>, why: Why) -> Option<String> {
         let is_outside = is_outside(why)?;
-        let overlap = |stay: &Stay| stay.end.min(gap.end()).saturating_sub(stay.at.max(gap.at));
         let stays = self.threads.get(&gap.tid)?.iter();
-        let stays = stays.filter(|stay| stay.function.is_empty() == is_outside && overlap(stay) > 0);
-        let longest = stays.max_by_key(|stay| overlap(stay))?;
-        let line = longest.stack.as_deref().and_then(place_of);
-        let function = Some(&*longest.function).filter(|function| !function.is_empty());
+        let overlap = |stay: &Stay| stay.end.min(gap.end()).saturating_sub(stay.at.max(gap.at));
+        let mut sums: Map<(&str, Option<&str>), i64> = Map::default();
+        for stay in stays.filter(|stay| stay.function.is_empty() == is_outside && overlap(stay) > 0) {
+            let sum = sums.entry((&*stay.function, stay.stack.as_deref())).or_default();
+            *sum = sum.saturating_add(overlap(stay));
+        }
+        let ((function, stack), _) = sums.into_iter().max_by_key(|(place, ns)| (*ns, *place))?;
+        let line = stack.and_then(place_of);
+        let function = Some(function).filter(|function| !function.is_empty());
         match (function, line) {
             (Some(function), Some(line)) => Some(format!("{function} at {line}")),
             (Some(function), None) => Some(function.to_owned()),
@@ -167,6 +174,25 @@ mod tests {
                 !args(why, at, 20_000).contains("place"),
                 "{why}: the thread was in a call, or nowhere"
             );
+        }
+    }
+
+    #[test]
+    fn a_look_says_where_the_thread_was_in_the_gap_that_it_falls_into() {
+        const LOAD: &str = r#"[{"function":"load","file":"/x/train.py","line":3,"language":"python"}]"#;
+        const STEP: &str = r#"[{"function":"step","file":"/x/train.py","line":7,"language":"python"}]"#;
+        let mut waits = Waits::default();
+        for (stack, at) in [(STEP, 46_000), (LOAD, 1_010_000), (LOAD, 1_020_000), (STEP, 1_030_000)] {
+            waits.learn(&Record {
+                stack: Some(stack),
+                ..row(Kind::Sample, BETWEEN, at, 4_000)
+            });
+        }
+        let args = |at, ns| waits.args(&row(Kind::Idle, "host-code", at, ns));
+        assert!(args(40_000, 20_000).contains("train.py:7 step"));
+        assert!(args(1_000_000, 50_000).contains("train.py:3 load"), "most looks");
+        for at in [20_000, 50_000] {
+            assert!(!args(at, 20_000).contains("place"), "{at}");
         }
     }
 

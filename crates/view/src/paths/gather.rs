@@ -8,6 +8,7 @@ use super::{Map, Weight, totals};
 use crate::catalog::Class;
 use crate::frame::json::frames_of;
 use crate::frame::path::steps;
+use crate::model::outside::{BETWEEN, LOOK_NS, SAMPLE};
 use crate::model::snapshot::{Snapshot, View};
 use crate::record::{Kind, Record, Taker, json};
 
@@ -36,6 +37,9 @@ pub(crate) struct Paths {
     known: Map<Beginning, At>,
     /// By the driver's calls, and by the runtime's.
     waits: [Waits; 2],
+    /// Outside CUDA.
+    host: Growing,
+    outside: Map<Beginning, At>,
 }
 
 /// Waits that one layer tells of.
@@ -98,6 +102,7 @@ impl Taker for Paths {
         match event.kind {
             Kind::Call => self.call(event),
             Kind::Gpu => self.ran(event),
+            Kind::Sample => self.sampled(event),
             Kind::Process if event.name != "exit" => self.name(event.pid, event.comm),
             _ => {}
         }
@@ -231,6 +236,25 @@ impl Paths {
         }
     }
 
+    fn sampled(&mut self, event: &Record<'_>) {
+        let ns = match (event.name, event.ns) {
+            (SAMPLE, Some(ns)) => ns,
+            (BETWEEN, Some(_)) => LOOK_NS,
+            _ => return,
+        };
+        let stack = event.stack.map(|text| self.stacks.number(text, &mut self.frames));
+        let end = match stack {
+            Some(stack) => {
+                let thread = self.thread(event);
+                let path = self.stacks.path(stack);
+                let beginning = (event.pid, None, thread, stack);
+                begin(&mut self.host, &mut self.outside, &mut self.frames, beginning, path)
+            }
+            None => aside(&mut self.host, &mut self.frames, (event.pid, None), NO_PATH),
+        };
+        self.host.add(end, Sum { ns, count: 1 });
+    }
+
     /// All so far. `exact`: the totals of the run, if they are known; what they have beyond rows is `(without rows)`.
     #[must_use]
     pub(crate) fn tree(&self, weight: Weight, exact: Option<&Snapshot>) -> Tree {
@@ -241,6 +265,7 @@ impl Paths {
                 totals::complete(settled, &totals::executed(exact), &mut frames)
             }
             Weight::Wait => self.all_waits(exact, &mut frames),
+            Weight::Host => self.host.clone(),
         };
         Tree::of(weight, &frames.named(|id| self.comm(id, exact)), grown.nodes())
     }

@@ -1,5 +1,5 @@
-//! Time by call path: what devices did, by the way through the program that asked for it; and how long threads waited in CUDA, by
-//! the way that led there.
+//! Time by call path: what devices did, by the way through the program that asked for it; how long threads waited in CUDA, by the
+//! way that led there; and where they were outside of it, by samples.
 //!
 //! [`Paths`] takes rows and keeps sums of bounded size, exact whatever the bounds; [`Tree`] is plain data, which the page draws
 //! and `export` writes. Nothing is left out: what has no call path is in `(no call path)`, what finds no room in `(other)`.
@@ -29,15 +29,20 @@ pub enum Weight {
     Gpu,
     /// Time of threads in calls that wait for a device: synchronisation, and copies that block.
     Wait,
+    /// Time of threads that call CUDA, outside of it: of samples, each for what it stands for.
+    Host,
 }
 
 impl Weight {
+    pub(crate) const ALL: [Weight; 3] = [Weight::Gpu, Weight::Wait, Weight::Host];
+
     /// The word on the command line and in outputs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Weight::Gpu => "gpu",
             Weight::Wait => "wait",
+            Weight::Host => "host",
         }
     }
 
@@ -47,6 +52,7 @@ impl Weight {
         match self {
             Weight::Gpu => "activities",
             Weight::Wait => "calls",
+            Weight::Host => "samples",
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::tree::Sum;
 use super::{Paths, Tree, Weight};
 use crate::catalog::Class;
+use crate::model::outside::{BETWEEN, LOOK_NS, SAMPLE};
 use crate::model::snapshot::Snapshot;
 use crate::record::{Kind, Record, Taker};
 use proptest::collection::vec;
@@ -212,4 +213,46 @@ fn of_a_stack_that_is_too_deep_the_innermost_frames_are_kept() {
         "{line}"
     );
     assert!(line.ends_with(";f1;f0;cuCall 5"), "{line}");
+}
+
+fn sample(name: &'static str, ns: u64, stack: Option<&'static str>) -> Record<'static> {
+    Record {
+        ns: Some(ns),
+        tid: 8,
+        comm: "python",
+        name,
+        stack,
+        ..Record::new(Kind::Sample, 100, 7)
+    }
+}
+
+#[test]
+fn time_outside_cuda_is_of_samples_for_what_each_stands_for() {
+    let held = Record {
+        bytes: Some(4096),
+        ns: None,
+        ..sample("memory.held", 0, None)
+    };
+    let paths = taken(&[
+        sample(SAMPLE, 5_000_000, Some(LOSS)),
+        sample(BETWEEN, 30_000, Some(LOSS)),
+        sample(BETWEEN, 10_000, Some(LOSS)),
+        sample(SAMPLE, 1_000, None),
+        held,
+    ]);
+    let tree = paths.tree(Weight::Host, None);
+    let there = 5_000_000 + 2 * LOOK_NS;
+    assert_eq!(
+        lines(&tree),
+        [
+            format!("process 7;threads named python;train.py:99 <module>;train.py:50 loss_item {there}"),
+            "process 7;(no call path) 1000".to_owned()
+        ]
+    );
+    let all = Sum {
+        ns: there + 1_000,
+        count: 4,
+    };
+    assert_eq!(tree.total(), all);
+    assert!(!tree.lacks_paths() && tree.has_paths());
 }

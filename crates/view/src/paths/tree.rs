@@ -129,7 +129,7 @@ impl Tree {
     /// Whether most time has no call path, as few calls were recorded with their stacks.
     #[must_use]
     pub(crate) fn lacks_paths(&self) -> bool {
-        self.without_path().ns > self.total().ns / 2
+        self.weight != Weight::Host && self.without_path().ns > self.total().ns / 2
     }
 
     /// Whether any time has a call path.

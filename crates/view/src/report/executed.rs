@@ -229,6 +229,7 @@ impl Gaps {
             longest_ns: total.max_ns,
             place: None,
             where_percent: None,
+            where_estimated: false,
         });
         let mut causes: Vec<IdleCause> = causes.collect();
         causes.sort_by_key(|cause| Reverse(cause.idle_ns));

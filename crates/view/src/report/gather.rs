@@ -19,7 +19,7 @@ use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
 use crate::model::finding::{Finding, Run};
-use crate::model::outside::{Outside, SAMPLE};
+use crate::model::outside::{BETWEEN, Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::paths::{Paths, Weight};
 use crate::record::{Kind, Meta, Record, Taker};
@@ -211,6 +211,10 @@ impl Gatherer {
                 let place = event.stack.and_then(crate::frame::json::place_of);
                 self.outside.add(event.pid, place.as_deref(), event.ns.unwrap_or(0));
             }
+            (BETWEEN, _) => {
+                let place = event.stack.and_then(crate::frame::json::place_of);
+                self.outside.look(event.pid, place.as_deref());
+            }
             ("thread.cpu_ns", _) => self.processes.measure(event, 0),
             ("thread.runnable_ns", _) => self.processes.measure(event, 1),
             _ => {}
@@ -276,7 +280,7 @@ impl Gatherer {
             losses,
             processes: self.processes.list(),
             xids: self.failures.xids.clone(),
-            paths: [Weight::Gpu, Weight::Wait].map(|weight| self.paths.tree(weight, told)),
+            paths: Weight::ALL.map(|weight| self.paths.tree(weight, told)),
             steps: Iterations::default(),
             exact: exact.is_some(),
             totals: match exact {

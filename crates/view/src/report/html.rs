@@ -28,6 +28,7 @@ pub fn page(report: &Report) -> String {
     );
     notes(report.notes.iter(), &mut page);
     tiles(report, &mut page);
+    why_idle(report, &mut page);
     findings::write(report, &mut page);
     plots::write(report, &mut page);
     flame::write(report, &mut page);
@@ -91,7 +92,7 @@ fn tiles(report: &Report, page: &mut String) {
         let more = format!("{share} of {}{part}, {}", duration(of_ns), idle.whose);
         all.push((format!("{sign}{}", duration(ns)), "GPU idle", more, false));
     }
-    if let Some(held) = report.memory.processes.first() {
+    if let Some(held) = report.memory.holders().next() {
         let (sign, since) = (if held.late { "≥ " } else { "" }, since_words(held.late));
         let more = format!("process {}, at {}{since}", held.pid, words::at(held.peak_at_ns));
         all.push((format!("{sign}{}", bytes(held.peak_bytes)), "memory peak", more, false));
@@ -117,6 +118,15 @@ fn tiles(report: &Report, page: &mut String) {
         );
     }
     page.push_str("</div>\n");
+}
+
+/// Why the device that was idle for longest was, for the largest part of that.
+fn why_idle(report: &Report, page: &mut String) {
+    if let Some(idle) = short::idle(report).into_iter().next()
+        && let Some(because) = idle.because
+    {
+        sentence(&format!("GPU idle, {}: {because}", idle.whose), page);
+    }
 }
 
 fn footer(report: &Report, page: &mut String) {

@@ -49,6 +49,10 @@ pub struct Idle {
     /// What its threads did in the gaps; most time first. Outermost calls, all threads together: may be more than the
     /// gaps. An empty name: in no call.
     pub(crate) meanwhile: Vec<Meanwhile>,
+    /// The time of these gaps, and for how much of it their calls were still remembered when they were told of: the rest is in
+    /// no part of `meanwhile`.
+    pub(crate) meanwhile_of_ns: u64,
+    pub(crate) meanwhile_known_ns: u64,
     /// Length of a step of `idle_ns`.
     pub(crate) step_ns: u64,
     /// Where the first step begins.
@@ -62,8 +66,10 @@ pub struct Idle {
 pub struct Gap {
     pub(crate) at_ns: i64,
     pub ns: u64,
-    /// In which function most of it was spent; `None`: in no call.
+    /// In which function most of it was spent; `None`: in no call, or that is not known.
     pub(crate) mostly_in: Option<String>,
+    /// The calls of most of it were still remembered when it was told of.
+    pub(crate) host_known: bool,
     /// Why nothing ran, where that was measured.
     pub cause: Option<&'static str>,
 }
@@ -135,6 +141,14 @@ impl Told {
     }
 }
 
+/// A gap, and what the host did in it.
+#[derive(Debug, Clone, Copy)]
+struct Explained {
+    gap: Told,
+    mostly: Option<usize>,
+    host_known: bool,
+}
+
 #[derive(Debug, Clone, Default)]
 struct Track {
     /// In the order of their entries.
@@ -142,9 +156,11 @@ struct Track {
     waiting: VecDeque<Told>,
     gaps: u64,
     total_ns: u64,
-    longest: Vec<(Told, Option<usize>)>,
+    longest: Vec<Explained>,
     meanwhile: HashMap<usize, u64>,
     outside_ns: u64,
+    of_ns: u64,
+    known_ns: u64,
     steps: Bins<u64>,
     /// When the last gap was over.
     known_until: i64,
@@ -274,16 +290,23 @@ impl Track {
         // of what was before the first remembered call nothing is known
         let forgotten = self.stays.front().filter(|_| self.stays.len() == REMEMBERED);
         let known_from = forgotten.map_or(at, |first| first.at.clamp(at, end));
-        let outside = end.abs_diff(known_from).saturating_sub(covered(&mut parts));
+        let known = end.abs_diff(known_from);
+        let outside = known.saturating_sub(covered(&mut parts));
+        self.of_ns = self.of_ns.saturating_add(gap.ns());
+        self.known_ns = self.known_ns.saturating_add(known);
         self.outside_ns = self.outside_ns.saturating_add(outside);
         for (function, ns) in &by {
             let sum = self.meanwhile.entry(*function).or_default();
             *sum = sum.saturating_add(*ns);
         }
         let most = by.into_iter().max_by_key(|(function, ns)| (*ns, *function));
-        let mostly = most.filter(|(_, ns)| *ns >= outside).map(|(function, _)| function);
-        let place = self.longest.partition_point(|(other, _)| other.ns() >= gap.ns());
-        self.longest.insert(place, (gap, mostly));
+        let place = self.longest.partition_point(|other| other.gap.ns() >= gap.ns());
+        let explained = Explained {
+            gap,
+            mostly: most.filter(|(_, ns)| *ns >= outside).map(|(function, _)| function),
+            host_known: known >= gap.ns() / 2,
+        };
+        self.longest.insert(place, explained);
         self.longest.truncate(LONGEST);
     }
 
@@ -315,12 +338,19 @@ impl Track {
         let longest: Vec<Gap> = self
             .longest
             .iter()
-            .map(|(gap, mostly)| Gap {
-                at_ns: gap.at,
-                ns: gap.ns(),
-                cause: gap.why.map(Why::name),
-                mostly_in: mostly.map(|function| functions.name(function).to_owned()),
-            })
+            .map(
+                |Explained {
+                     gap,
+                     mostly,
+                     host_known,
+                 }| Gap {
+                    at_ns: gap.at,
+                    ns: gap.ns(),
+                    cause: gap.why.map(Why::name),
+                    mostly_in: mostly.map(|function| functions.name(function).to_owned()),
+                    host_known: *host_known,
+                },
+            )
             .collect();
         let name = |function: &usize| functions.name(*function).to_owned();
         let mut meanwhile: Vec<Meanwhile> = self
@@ -349,6 +379,8 @@ impl Track {
             longest_ns: longest.first().map_or(0, |gap| gap.ns),
             longest,
             meanwhile,
+            meanwhile_of_ns: self.of_ns,
+            meanwhile_known_ns: self.known_ns,
             step_ns: self.steps.width(),
             from_ns: self.steps.iter().next().map_or(0, |(at, _)| at.saturating_sub(half)),
             idle_ns: self.steps.iter().map(|(_, ns)| *ns).collect(),

@@ -39,6 +39,11 @@ impl Memory {
         self.processes.iter().map(|process| process.peak_bytes).max()
     }
 
+    /// Those that held something, or may have.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &Held> {
+        self.processes.iter().filter(|held| held.peak_bytes > 0 || held.late)
+    }
+
     /// Whether a process may have held more than is known.
     #[must_use]
     pub(crate) fn has_late(&self) -> bool {
@@ -246,5 +251,30 @@ impl Track {
             late: false,
             points: points.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_held_nothing_is_shown_only_where_it_may_have_held_something() {
+        let held = |pid: u32, peak_bytes: u64, late: bool| Held {
+            pid,
+            peak_bytes,
+            peak_at_ns: 0,
+            last_bytes: 0,
+            last_at_ns: 0,
+            step_ns: 1,
+            late,
+            points: Vec::new(),
+        };
+        let memory = Memory {
+            processes: vec![held(1, 512, false), held(2, 0, true), held(3, 0, false)],
+            ..Memory::default()
+        };
+        let shown: Vec<u32> = memory.holders().map(|held| held.pid).collect();
+        assert_eq!(shown, [1, 2]);
     }
 }

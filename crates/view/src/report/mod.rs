@@ -62,7 +62,7 @@ pub(crate) use waits::{Hidden, Wait, WaitSite};
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::Outside;
 use crate::model::snapshot::{Figure, Graphs, Snapshot};
-use crate::paths::Tree;
+use crate::paths::{Tree, Weight};
 use std::collections::HashMap;
 
 /// Asked for each row; what comes from the traced side cannot foresee where it lies in it.
@@ -112,8 +112,8 @@ pub struct Report {
     pub losses: Losses,
     pub processes: Vec<Process>,
     pub xids: Vec<Xid>,
-    /// Time by call path: of what devices executed, and of waiting.
-    pub paths: [Tree; 2],
+    /// Time by call path: of what devices executed, of waiting, and outside CUDA.
+    pub paths: [Tree; Weight::ALL.len()],
     pub steps: Iterations,
     /// What a gate judges: the summary of the run; where there is none, its last snapshot, or else what rows add up to.
     pub totals: Snapshot,

@@ -231,6 +231,32 @@ fn why_a_device_waited_is_said_with_its_places_and_how_much_is_known() {
     );
 }
 
+/// What is said first of why a device waited.
+fn because(report: &Report) -> Option<String> {
+    short::idle(report).into_iter().next()?.because
+}
+
+#[test]
+fn why_for_most_of_it_is_said_first() {
+    let said = because(&measured());
+    let place =
+        "66.7 % of its idle time because the host slept or waited outside CUDA (blocked) at train.py:10 load|<b>";
+    assert_eq!(said.as_deref(), Some(place));
+    let cause = |cause: &str, idle_us: f64| json!({"cause": cause, "idle_us": idle_us, "gaps": 2, "longest_us": 50.0, "where": "a.py:1 f", "where_percent": 53});
+    let part =
+        |causes: Value| json!({"from_ns": 7, "until_ns": 150_000_007, "idle_us": 100_000.0, "idle_causes": causes});
+    let steady = part(json!([cause("other", 60_000.0), cause("launch", 40_000.0)]));
+    let said = because(&measured_with(&steady)).expect("a cause that is known");
+    assert!(
+        said.starts_with("40.0 % of its idle time between start-up and end because ")
+            && said.ends_with(" at a.py:1 f (≥ 53 %)"),
+        "{said}"
+    );
+    for causes in [json!([cause("other", 60_000.0)]), json!([cause("launch", 19_000.0)])] {
+        assert_eq!(because(&measured_with(&part(causes))), None);
+    }
+}
+
 #[test]
 fn where_start_up_is_told_apart_what_follows_it_comes_first() {
     let cause = json!({"cause": "sync-return", "idle_us": 90_000.0, "gaps": 2, "longest_us": 50_000.0, "where": null});

@@ -1,12 +1,15 @@
 //! What is said first of totals, a line each, and last of what they are worth. Not escaped.
 
 use super::{Report, since_words, words};
+use crate::model::snapshot::executed::{Device, IdleCause};
 use crate::section::words::percent;
-use crate::section::{Cell, Column, Table};
+use crate::section::{Cell, Column, Part, Table};
 use crate::text::quantity::{bytes, count, duration, plural};
 
 /// Processes whose idle time is told.
 const IDLE: usize = 3;
+/// Per cent of a cause that come from a place which stands for it, and of idle time that a cause has which does.
+const TELLING_PERCENT: u64 = 20;
 /// Functions whose lost rows are told.
 const LOST: usize = 20;
 
@@ -26,8 +29,10 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     facts.push(("copied", bytes(report.copied_bytes())));
     facts.push(("waiting", words::waiting(report)));
     facts.extend(words::unasked(report).map(|more| ("", more)));
-    let idle = idle(report).into_iter().take(IDLE);
-    facts.extend(idle.map(|idle| ("GPU idle", idle.sentence())));
+    for idle in idle(report).into_iter().take(IDLE) {
+        facts.push(("GPU idle", idle.sentence()));
+        facts.extend(idle.because.map(|because| ("", because)));
+    }
     if let Some(peak) = report.memory.peak_bytes() {
         let since = since_words(report.memory.has_late());
         facts.push(("memory", format!("{} at the peak of one process{since}", bytes(peak))));
@@ -47,6 +52,8 @@ pub(super) struct Idle {
     pub whose: String,
     /// For how long of which time between start-up and end, where that is told apart.
     pub(crate) steady_ns: Option<(u64, u64)>,
+    /// Why for the largest part of it, where that was looked for: of the steady part, where that is told apart.
+    pub(crate) because: Option<String>,
 }
 
 impl Idle {
@@ -85,6 +92,7 @@ pub(super) fn idle(report: &Report) -> Vec<Idle> {
         window_ns: idle.window_ns,
         whose: format!("process {}", idle.pid),
         steady_ns: None,
+        because: None,
     });
     let measured = measured.iter().map(|device| Idle {
         bound: None,
@@ -97,8 +105,34 @@ pub(super) fn idle(report: &Report) -> Vec<Idle> {
             in_windows(report, device.pid)
         ),
         steady_ns: device.steady.as_ref().map(|steady| (steady.idle_ns, steady.of_ns())),
+        because: because(device),
     });
     measured.chain(proven).collect()
+}
+
+/// The cause that has most of a device's idle time, and where that came from.
+fn because(device: &Device) -> Option<String> {
+    let (causes, idle_ns, part) = match &device.steady {
+        Some(steady) => (&steady.idle_causes, steady.idle_ns, " between start-up and end"),
+        None => (&device.idle_causes, device.idle_ns, ""),
+    };
+    let known = causes.iter().filter(|cause| cause.is_known());
+    let most = known.max_by_key(|cause| cause.idle_ns)?;
+    let share = most.idle_ns as f64 / idle_ns.max(1) as f64;
+    let tells = share * 100.0 >= TELLING_PERCENT as f64;
+    let words = most.words() + &at_place(most);
+    tells.then(|| format!("{} of its idle time{part} because {words}", percent(share)))
+}
+
+fn at_place(cause: &IdleCause) -> String {
+    let telling = |_: &String| cause.where_percent.is_none_or(|percent| percent >= TELLING_PERCENT);
+    match Cell::site_of(
+        cause.place.clone().filter(telling),
+        Part::of(cause.where_percent, cause.where_estimated),
+    ) {
+        Cell::Unknown => String::new(),
+        site => format!(" at {}", site.words()),
+    }
 }
 
 /// The same as a table, without heads.

@@ -50,6 +50,25 @@ pub enum Cell {
     },
 }
 
+/// How much of a time a place stands for, per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    AtLeast(u64),
+    /// By samples.
+    About(u64),
+}
+
+impl Part {
+    pub(crate) fn of(percent: Option<u64>, is_estimated: bool) -> Option<Part> {
+        percent.map(if is_estimated { Part::About } else { Part::AtLeast })
+    }
+
+    fn percent(self) -> u64 {
+        let (Part::AtLeast(percent) | Part::About(percent)) = self;
+        percent
+    }
+}
+
 impl Cell {
     /// A value that may not be known.
     #[must_use]
@@ -66,13 +85,15 @@ impl Cell {
         }
     }
 
-    /// The same, where at least so many per cent come from: nearly all needs no word, and what stands for little is left out.
+    /// The same, where such a part comes from: nearly all needs no word, and what stands for little is left out.
     #[must_use]
-    pub(crate) fn site_of(place: Option<String>, percent: Option<u64>) -> Cell {
+    pub(crate) fn site_of(place: Option<String>, part: Option<Part>) -> Cell {
+        let percent = part.map(Part::percent);
         let telling = place.filter(|_| percent.is_none_or(|percent| percent >= TELLING));
         Cell::of(telling, |place| {
-            Cell::site(match percent.filter(|percent| *percent < NEARLY_ALL) {
-                Some(percent) => format!("{place} (≥ {percent} %)"),
+            Cell::site(match part.filter(|part| part.percent() < NEARLY_ALL) {
+                Some(Part::AtLeast(percent)) => format!("{place} (≥ {percent} %)"),
+                Some(Part::About(percent)) => format!("{place} (~ {percent} %)"),
                 None => place,
             })
         })
@@ -133,9 +154,13 @@ impl Cell {
 mod tests {
     use super::*;
 
+    fn of(part: Option<Part>) -> Cell {
+        Cell::site_of(Some("train.py:3 step".to_owned()), part)
+    }
+
     #[test]
     fn a_place_says_how_much_it_stands_for_where_that_is_neither_nearly_all_nor_little() {
-        let site = |percent| match Cell::site_of(Some("train.py:3 step".to_owned()), percent) {
+        let site = |percent| match of(Part::of(percent, false)) {
             Cell::Site { place, .. } => Some(place),
             _ => None,
         };
@@ -144,6 +169,7 @@ mod tests {
         assert_eq!(site(Some(89)).as_deref(), Some("train.py:3 step (≥ 89 %)"));
         assert_eq!(site(Some(5)).as_deref(), Some("train.py:3 step (≥ 5 %)"));
         assert_eq!(site(Some(4)), None);
-        assert_eq!(Cell::site_of(None, Some(50)), Cell::Unknown);
+        assert_eq!(Cell::site_of(None, Part::of(Some(50), false)), Cell::Unknown);
+        assert_eq!(of(Part::of(Some(41), true)).words(), "train.py:3 step (~ 41 %)");
     }
 }

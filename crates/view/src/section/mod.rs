@@ -14,6 +14,7 @@ pub mod text;
 pub(crate) mod words;
 
 pub use cell::Cell;
+pub(crate) use cell::Part;
 pub(crate) use table::Row;
 pub use table::{Column, Table};
 

@@ -252,25 +252,51 @@ fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {
     Some(if full { &name.full } else { &name.short })
 }
 
-/// What CUPTI took for itself, of each process.
 fn overhead_lines(report: &Report) -> Vec<String> {
+    let all = report.overheads.iter();
+    let lines = overheads(all.map(|OverheadTotal { pid, kind, total }| (*pid, kind.name(), *total)));
+    lines.map(|line| format!("  {line}")).take(FEW).collect()
+}
+
+/// What CUPTI took for itself, a line for each process; those of one process stand side by side.
+pub(crate) fn overheads<'a>(all: impl Iterator<Item = (u32, &'a str, Total)>) -> impl Iterator<Item = String> {
     let mut lines: Vec<(u32, String)> = Vec::new();
-    for OverheadTotal { pid, kind, total } in &report.overheads {
+    for (pid, kind, total) in all {
         let words = format!(
-            "{} {} in {}, the longest {}",
-            kind.name(),
+            "{kind} {} in {}, the longest {}",
             duration(total.ns),
             plural(total.count, "time"),
             duration(total.max_ns)
         );
-        match lines.last_mut().filter(|(last, _)| last == pid) {
+        match lines.last_mut().filter(|(last, _)| *last == pid) {
             Some((_, line)) => *line += &format!("; {words}"),
-            None => lines.push((*pid, words)),
+            None => lines.push((pid, words)),
         }
     }
-    let lines = lines.into_iter();
-    lines
-        .map(|(pid, words)| format!("  CUPTI's own overhead in process {pid}: {words}"))
-        .take(FEW)
-        .collect()
+    let line = |(pid, words)| format!("CUPTI's own overhead in process {pid}: {words}");
+    lines.into_iter().map(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cupti_took_for_itself_is_a_line_for_each_process() {
+        let took = |count, ns, max_ns| Total { count, ns, max_ns };
+        let all = [
+            (7, "buffer-flush", took(2, 3_000, 2_000)),
+            (7, "resource", took(1, 500, 500)),
+            (8, "resource", took(1, 900, 900)),
+        ];
+        let lines: Vec<String> = overheads(all.into_iter()).collect();
+        assert_eq!(
+            lines,
+            [
+                "CUPTI's own overhead in process 7: buffer-flush 3.0 µs in 2 times, the longest 2.0 µs; \
+                 resource 500 ns in 1 time, the longest 500 ns",
+                "CUPTI's own overhead in process 8: resource 900 ns in 1 time, the longest 900 ns",
+            ]
+        );
+    }
 }

@@ -5,7 +5,7 @@ use super::work::Stacks;
 use crate::frame::lines::frame_place;
 use crate::model::activity::{CauseTotal, DeviceReport, Why};
 use crate::section::text::Ink;
-use crate::section::{self, Cell, Column, Table};
+use crate::section::{self, Cell, Column, Part, Table};
 use crate::text::quantity::{duration, share_down};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ fn place(cause: &CauseTotal, stacks: &Stacks) -> Option<String> {
     cause.place.clone().or_else(site)
 }
 
-/// At least so many per cent of it came from there.
+/// So many per cent of it came from there: at least, or by an estimate.
 fn percent(cause: &CauseTotal) -> u64 {
     u128::from(cause.there_ns)
         .saturating_mul(100)
@@ -38,6 +38,7 @@ pub(super) fn to_json(causes: &[CauseTotal], stacks: &Stacks) -> Value {
             "longest_us": micros(cause.total.max_ns),
             "where": place,
             "where_percent": place.as_ref().map(|_| percent(cause)),
+            "where_estimated": place.is_some() && cause.estimated,
         })
     });
     causes.collect()
@@ -91,7 +92,7 @@ fn causes_text(causes: &[CauseTotal], idle_ns: u64, place_words: &str, stacks: &
     let rows = causes.iter().map(|cause| {
         vec![
             Cell::Text(format!("{} ({})", cause.why.words(), cause.why.name())),
-            Cell::site_of(place(cause, stacks), Some(percent(cause))),
+            Cell::site_of(place(cause, stacks), Part::of(Some(percent(cause)), cause.estimated)),
             Cell::Duration(cause.total.ns),
             Cell::Share(cause.total.ns as f64 / idle_ns.max(1) as f64),
             Cell::Count(cause.total.count),
@@ -123,6 +124,7 @@ mod tests {
             site,
             place: place.map(str::to_owned),
             there_ns: ns / 3,
+            estimated: false,
         }
     }
 

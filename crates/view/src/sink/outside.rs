@@ -1,11 +1,11 @@
 //! Where the host was outside CUDA, as text and as JSON.
 
-use crate::model::outside::{Outside, Placed, Places, shares};
+use crate::model::outside::{Outside, Placed, Whereabouts, shares};
 use crate::text::quantity::{duration, plural};
 use serde_json::{Value, json};
 
 /// Above the lines.
-pub(crate) const TITLE: &str = "threads that call CUDA, while outside of it for 1 ms or more (sampled)";
+pub(crate) const TITLE: &str = "threads that call CUDA, while outside of it (sampled)";
 /// Places that are named.
 const TOP: usize = 3;
 /// In JSON.
@@ -15,9 +15,10 @@ const FEW: usize = 8;
 
 /// Each process with its samples.
 pub(crate) fn to_json(outside: &Outside) -> Value {
-    let one = |(pid, places): (u32, &Places)| {
-        json!({"pid": pid, "samples": places.samples, "sampled_us": places.ns as f64 / 1e3,
-            "places": places_json(&places.top(MOST))})
+    let one = |(pid, Whereabouts { long, between }): (u32, &Whereabouts)| {
+        json!({"pid": pid, "samples": long.samples, "sampled_us": long.ns as f64 / 1e3,
+            "places": places_json(&long.top(MOST)), "looks_between": between.samples,
+            "places_between": places_json(&between.top(MOST))})
     };
     outside.processes().into_iter().map(one).collect()
 }
@@ -31,15 +32,29 @@ pub(crate) fn places_json(places: &[Placed]) -> Value {
 /// A line for each process; of many, for those with most time.
 pub(crate) fn lines(outside: &Outside) -> Vec<String> {
     let processes = outside.processes();
-    let one = |(pid, places): &(u32, &Places)| {
-        let (samples, time) = (plural(places.samples, "sample"), duration(places.ns));
-        format!("process {pid}: {} ({samples} of {time})", shares(&places.top(TOP)))
-    };
-    let mut lines: Vec<String> = processes.iter().take(FEW).map(one).collect();
+    let mut lines: Vec<String> = processes.iter().take(FEW).flat_map(of_process).collect();
     if processes.len() > FEW {
         lines.push(plural((processes.len() - FEW) as u64, "more process") + " (JSON has all)");
     }
     lines
+}
+
+fn of_process((pid, Whereabouts { long, between }): &(u32, &Whereabouts)) -> Vec<String> {
+    let for_long = (long.samples > 0).then(|| {
+        let (samples, time) = (plural(long.samples, "sample"), duration(long.ns));
+        format!(
+            "process {pid}, for 1 ms or more: {} ({samples} of {time})",
+            shares(&long.top(TOP))
+        )
+    });
+    let for_less = (between.samples > 0).then(|| {
+        let looks = plural(between.samples, "look");
+        format!(
+            "process {pid}, for less, between calls: {} ({looks})",
+            shares(&between.top(TOP))
+        )
+    });
+    for_long.into_iter().chain(for_less).collect()
 }
 
 /// The same below their title, for a summary.
@@ -61,8 +76,13 @@ mod tests {
         outside.add(7, Some("train.py:10 load_batch"), 97_000_000);
         outside.add(7, Some("train.py:20 log"), 3_000_000);
         let text = to_text(&outside);
-        let line = "  process 7: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (2 samples of 100.0 ms)\n";
+        let line = "  process 7, for 1 ms or more: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (2 samples of 100.0 ms)\n";
         assert!(text.ends_with(line), "{text}");
         assert_eq!(to_json(&outside)[0]["places"][0]["percent"], 97);
+        (0..3).for_each(|_| outside.look(7, Some("train.py:30 step")));
+        outside.look(7, None);
+        let line = "  process 7, for less, between calls: 75 % in train.py:30 step, 25 % elsewhere (4 looks)\n";
+        assert!(to_text(&outside).ends_with(line), "{}", to_text(&outside));
+        assert_eq!(to_json(&outside)[0]["looks_between"], 4);
     }
 }

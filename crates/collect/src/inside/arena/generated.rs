@@ -112,6 +112,42 @@ pub struct ArenaCall {
     pub target: u64,
 }
 
+/// Of this layout.
+pub const KEPT_MAGIC: u64 = 0x7470_656b_0001_0001;
+/// Of the file, at most.
+pub const KEPT_BYTES: u64 = 16_777_216;
+/// Of digests, which are FNV-1a.
+pub const KEPT_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+pub const KEPT_PRIME: u64 = 0x100_0000_01b3;
+
+/// The file of plans of earlier loads, in the folder of programs that stand by: files and their patches follow,
+/// one behind the other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptHead {
+    pub magic: u64,
+    /// Of the agents that read it.
+    pub build: u64,
+    /// Of what follows.
+    pub bytes: u64,
+    /// Of its words.
+    pub digest: u64,
+}
+
+/// A file, as nothing else on this machine is: who loads it has these patches done, and asks nobody.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptFile {
+    pub file: ArenaFile,
+    pub bytes: u64,
+    /// Its mtime, ns.
+    pub written: u64,
+    /// A digest of its last name's bytes: what a file holds goes by it, too.
+    pub name: u64,
+    /// Behind it.
+    pub patches: u64,
+}
+
 /// `struct control`, a page, as the next two.
 pub const PROCESS_CONTROL: u64 = 4096;
 pub const PROCESS_SITE_COUNTERS: u64 = 8192;
@@ -385,6 +421,12 @@ layout! { ArenaPatch, 288:
 }
 layout! { ArenaCall, 16:
     at: 0, target: 8,
+}
+layout! { KeptHead, 32:
+    magic: 0, build: 8, bytes: 16, digest: 24,
+}
+layout! { KeptFile, 56:
+    file: 0, bytes: 24, written: 32, name: 40, patches: 48,
 }
 layout! { TableShape, 24:
     offset: 0, most: 8, slots: 12, key_bytes: 16, value_bytes: 20,

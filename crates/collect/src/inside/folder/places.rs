@@ -51,6 +51,11 @@ pub(in crate::inside) fn may_be_run(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether it is a folder of one of these users that nobody else may write to.
+pub(in crate::inside) fn is_of(users: &[u32], facts: &fs::Metadata) -> bool {
+    facts.is_dir() && users.contains(&facts.uid()) && facts.mode() & 0o022 == 0
+}
+
 /// Whoever reads it may run it.
 pub(in crate::inside) fn let_run(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))

@@ -6,6 +6,7 @@
 use super::clock::{Clock, Refused};
 use super::doing::{Doing, Thread};
 use super::remote::Remote;
+use crate::frame::lines::is_cuda_module;
 use crate::inside::folder;
 use crate::inside::met::Met;
 use crate::stack::frames::PythonThread;
@@ -17,6 +18,8 @@ use crate::stack::wire::{AT_PLACE, NATIVE, NATIVE_CUT, NATIVE_FULL, NATIVE_NONE,
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+/// A stack that the clock of a running thread has noted is no older, as a rule.
+const FRESH_NS: u64 = 4_000_000;
 /// What a process maps is read again at most as often.
 const MAPS_LAST: Duration = Duration::from_secs(1);
 
@@ -73,6 +76,36 @@ impl Eyes {
     /// See [`Thread::turns`].
     pub(super) fn turns(&mut self, met: &Met) -> Option<String> {
         self.known(met).kernel.turns()
+    }
+
+    /// Where a thread is that has made a call a moment ago; `None`: it is gone. A stack that the clock has noted is of another
+    /// moment: what was in a call then says nothing of where it is now, and of a thread beside Python no function says much.
+    pub(super) fn look_between(&mut self, met: &Met, now: u64) -> Option<SiteEvent> {
+        let mut stack = self.look(met)?;
+        if stack.flags & ON_CPU == 0 || !stack.frames.is_empty() {
+            return Some(stack);
+        }
+        stack.native.clear();
+        if met.python.is_none() {
+            let newest = self.known(met).clock.as_mut().and_then(Clock::newest);
+            let fresh = newest
+                .filter(|(at, _)| *at + FRESH_NS >= now)
+                .map(|(_, native)| native.clone());
+            stack.native = fresh
+                .filter(|native| !self.is_in_call(met.tgid, native))
+                .unwrap_or_default();
+        }
+        stack.flags &= !NATIVE_NONE;
+        stack.flags |= if stack.native.is_empty() { NATIVE_NONE } else { 0 };
+        stack.id = number_of(&stack);
+        Some(stack)
+    }
+
+    fn is_in_call(&mut self, tgid: u32, native: &[u64]) -> bool {
+        native.iter().any(|at| {
+            let module = self.unwinder(tgid, *at).module(*at);
+            module.is_some_and(|module| is_cuda_module(&module) || module == folder::AGENT.file)
+        })
     }
 
     /// Where the thread is; `None`: it is gone, or may not be looked at.

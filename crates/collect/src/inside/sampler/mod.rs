@@ -21,7 +21,7 @@ use super::shared::Shared;
 use crate::clock::monotonic_ns;
 use crate::engine::samples::TICK_NS;
 use crate::engine::{Sample, Seen};
-use crate::stack::wire::NATIVE_CUT;
+use crate::stack::wire::{BETWEEN, NATIVE_CUT};
 use look::Eyes;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Outside CUDA for so long, a thread is sampled.
+/// Outside CUDA for less, a look at a thread stands for no time.
 const OUTSIDE_NS: u64 = 1_000_000;
 /// Nobody waits longer for the end of a look: who controls the memory that is read may hold it up.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -159,8 +159,11 @@ fn look_at_hanging(watched: &Watched, eyes: &mut Eyes, met: &[Met]) {
 /// Looks at a thread, for the time from one look to the other.
 fn look_at(shared: &Shared, eyes: &mut Eyes, met: &Met, (before, now): (u64, u64)) {
     let outside = now.saturating_sub(met.returned);
-    if met.depth != 0 || met.returned == 0 || outside < OUTSIDE_NS {
+    if met.depth != 0 || met.returned == 0 {
         return shared.members().samples.tell(met.tid);
+    }
+    if outside < OUTSIDE_NS {
+        return look_between(shared, eyes, met, (now, outside));
     }
     // we may have stood still ourselves
     let ns = (now - before).min(outside.max(TICK_NS));
@@ -175,5 +178,26 @@ fn look_at(shared: &Shared, eyes: &mut Eyes, met: &Met, (before, now): (u64, u64
     match sample.running() {
         true => members.samples.push(&sample),
         false => members.samples.wait(met, turns, sample),
+    }
+}
+
+/// Looks at a thread that has made a call `outside` ns ago. Who waits by then may wait in the next one.
+fn look_between(shared: &Shared, eyes: &mut Eyes, met: &Met, (now, outside): (u64, u64)) {
+    let seen = eyes.look_between(met, now).map(|mut stack| {
+        stack.flags |= BETWEEN;
+        Sample {
+            until: now,
+            ns: outside.max(1),
+            stack,
+        }
+    });
+    let mut members = shared.members();
+    members.samples.tell(met.tid);
+    let is_there = |sample: &Sample| {
+        let again = members.met(&HashSet::from([met.tid]));
+        sample.running() || again.iter().any(|now| now.depth == 0 && now.returned == met.returned)
+    };
+    if let Some(sample) = seen.filter(is_there) {
+        members.samples.push(&sample);
     }
 }

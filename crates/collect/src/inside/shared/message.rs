@@ -1,12 +1,12 @@
 //! What agents say: a program begins, or a thread waits until what it has mapped was looked at.
 
 use super::{Shared, name_of};
+use crate::discover::parent_of;
 use crate::engine::poll::ring;
 use crate::inside::arena::{MESSAGE_CHILD, MESSAGE_LATE, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
 use crate::inside::members::{Fresh, Members};
 use crate::inside::process::Process;
 use crate::inside::socket::Caller;
-use crate::inside::strangers::parent_of;
 use crate::wire::{self, Notice, OPEN, OpenCall};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;

@@ -16,8 +16,6 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A file beyond this is begun anew.
 const MOST_BYTES: u64 = 16 << 20;
-/// What was changed so recently may change once more without another time of change.
-const SETTLED_S: i64 = 3;
 
 type Found = Option<StaticRuntime>;
 
@@ -91,13 +89,6 @@ pub(super) fn digest_of(what: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
-}
-
-impl FileIdentity {
-    fn is_settled(&self) -> bool {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        now.is_ok_and(|now| now.as_secs().cast_signed() - self.changed.0.max(self.written.0) > SETTLED_S)
-    }
 }
 
 impl Remembered {

@@ -36,6 +36,8 @@ pub const AT_ENTRY: u32 = 64;
 pub const AT_PLACE: u32 = 128;
 /// The thread ran when it was taken.
 pub const ON_CPU: u32 = 256;
+/// Taken a moment after a call: it stands for no time but a look.
+pub const BETWEEN: u32 = 512;
 
 // `enum site_python`
 /// The process is not known to run Python.

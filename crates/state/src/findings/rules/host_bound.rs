@@ -15,7 +15,7 @@ use crate::findings::table::{Bounded, Grow, is_percent};
 use crate::findings::{Rule, Wants};
 use crate::model::activity::Why;
 use crate::model::finding::Finding;
-use crate::model::outside::{Placed, SAMPLE, shares};
+use crate::model::outside::SAMPLE;
 use crate::model::work::Certainty;
 use crate::record::Kind;
 use crate::text::quantity::{duration, plural};
@@ -27,10 +27,10 @@ const PROCESSES: usize = 1024;
 /// them: as often, it may be making it.
 const LOADS_PER_SECOND: u64 = 1;
 const LOADS_PERCENT: u64 = 20;
+/// Where so much of its time outside CUDA is before them, it is what the host does.
+const MOST_PERCENT: u64 = 50;
 /// Part of the lost time in which the host is said to wait itself.
 const WAITS_PERCENT: u64 = 50;
-/// Places that the sentence names.
-const NAMED: usize = 3;
 
 /// Of the times that the host was away.
 #[derive(Debug, Default, Clone, Copy)]
@@ -47,6 +47,16 @@ impl Sum for Away {
     }
 }
 
+/// All time outside CUDA, ns.
+#[derive(Debug, Default, Clone, Copy)]
+struct Outside(u64);
+
+impl Sum for Outside {
+    fn join(&mut self, other: &Outside) {
+        self.0.grow(other.0);
+    }
+}
+
 /// Whether a process has come back from outside CUDA, and has not given the device anything since.
 #[derive(Debug, Default, Clone, Copy)]
 struct Return {
@@ -55,13 +65,21 @@ struct Return {
     away_ns: u64,
 }
 
+/// What a call tells of how long the host was away.
+struct Back {
+    /// Until this call.
+    away_ns: u64,
+    /// Before this call of code, the first since it came back; 0: it is none.
+    before_code_ns: u64,
+}
+
 impl Return {
-    /// How long it was away before a call of code, the first since it came back; 0: it is none.
-    fn before_code_ns(&mut self, seen: &Seen<'_>) -> u64 {
+    fn take(&mut self, seen: &Seen<'_>) -> Back {
         let event = seen.event;
         let ns = u64::try_from(event.at.saturating_sub(self.until)).unwrap_or(0);
-        if self.until > 0 && ns >= OUTSIDE_NS {
-            self.away_ns = ns;
+        let away_ns = if self.until > 0 && ns >= OUTSIDE_NS { ns } else { 0 };
+        if away_ns > 0 {
+            self.away_ns = away_ns;
         }
         self.until = self.until.max(event.end());
         let works = matches!(
@@ -69,11 +87,14 @@ impl Return {
             Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync
         );
         let is_code = event.class == Class::Module;
-        let before_ns = if is_code { self.away_ns } else { 0 };
+        let before_code_ns = if is_code { self.away_ns } else { 0 };
         if is_code || works {
             self.away_ns = 0;
         }
-        before_ns
+        Back {
+            away_ns,
+            before_code_ns,
+        }
     }
 }
 
@@ -90,8 +111,8 @@ pub(crate) struct HostBound {
     open: Bounded<Open>,
     /// Of processes whose devices have told what they did.
     measured: Phased<Away>,
-    /// First calls of code of those who came back.
-    loads: Phased<()>,
+    /// First calls of code of those who came back, and all time that they were away.
+    loads: Phased<Outside>,
     returns: Bounded<Return>,
     samples: Samples,
 }
@@ -110,6 +131,22 @@ impl Default for HostBound {
 }
 
 impl HostBound {
+    fn come_back(&mut self, seen: &Seen<'_>) {
+        let process = self.returns.entry(u64::from(seen.event.pid));
+        let Some(back) = process.map(|process| process.take(seen)) else {
+            return;
+        };
+        if back.away_ns == 0 && back.before_code_ns == 0 {
+            return;
+        }
+        if let Some((evidence, outside)) = self.loads.of(seen) {
+            outside.0.grow(back.away_ns);
+            if back.before_code_ns > 0 {
+                evidence.add(seen, back.before_code_ns);
+            }
+        }
+    }
+
     fn note(&mut self, seen: &Seen<'_>) {
         let Some(open) = self.open.entry(u64::from(seen.event.pid)) else {
             return;
@@ -176,11 +213,14 @@ impl HostBound {
     }
 
     /// Times that it came back to load code in the steady part, where these are many for the time that is `lost`.
-    fn loads(&self, end: &End<'_>, pid: u32, lost: &Evidence) -> Option<u64> {
-        let (_, evidence, ()) = self.loads.steady(end).find(|(known, ..)| *known == pid)?;
+    fn loads(&self, end: &End<'_>, pid: u32, lost: &Evidence) -> Option<Loads> {
+        let (_, evidence, Outside(outside_ns)) = self.loads.steady(end).find(|(known, ..)| *known == pid)?;
         let least = (lost.ns / 1_000_000_000).saturating_mul(LOADS_PER_SECOND).max(AT_LEAST);
         let are_many = evidence.count >= least && is_percent(evidence.ns, lost.ns, LOADS_PERCENT);
-        are_many.then_some(evidence.count)
+        are_many.then_some(Loads {
+            count: evidence.count,
+            are_most: is_percent(evidence.ns, outside_ns, MOST_PERCENT),
+        })
     }
 
     /// And whether that was measured.
@@ -197,8 +237,8 @@ fn is_measured(end: &End<'_>, pid: u32) -> bool {
     end.courses.is_measured(pid) && !end.run.records_missing
 }
 
-const AHEAD: &str = "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give the \
-                     device more before it: then it works meanwhile";
+const AHEAD: &str = "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead (DataLoader: \
+                     num_workers, prefetch_factor), or give the device more before it: then it works meanwhile";
 const COMPILES: &str = "if it compiles: before the work begins, for few shapes (pad or bucket what varies), and keep what was compiled \
                         (jax_compilation_cache_dir, TORCHINDUCTOR_CACHE_DIR, CUDA_CACHE_PATH); if not, do the host's work in other \
                         threads or processes, a step ahead";
@@ -206,10 +246,17 @@ const COMPILES: &str = "if it compiles: before the work begins, for few shapes (
 const WAITS: &str = "have what the host itself waits for ready a step ahead: more workers and a deeper queue (DataLoader: num_workers, \
                      prefetch_factor, persistent_workers), faster storage, less work for each item; or do without the sleep or the lock";
 
+/// Times that the host came back to load code.
+struct Loads {
+    count: u64,
+    /// Most of its time outside CUDA is before them.
+    are_most: bool,
+}
+
 /// What the host does meanwhile, as it is told.
 enum Doing {
-    /// It came back to load code, so often.
-    Loads(u64),
+    /// It makes code, as it came back to load it.
+    Loads,
     /// It slept or waited, for so many ns.
     Waits(u64),
     Something,
@@ -218,7 +265,7 @@ enum Doing {
 impl Doing {
     fn title(&self) -> &'static str {
         match self {
-            Doing::Loads(_) => {
+            Doing::Loads => {
                 "The host is outside CUDA, and makes or loads code, while the device is done with what it was given"
             }
             Doing::Waits(_) => "The host waits outside CUDA while the device is done with what it was given",
@@ -228,7 +275,7 @@ impl Doing {
 
     fn cure(&self) -> &'static str {
         match self {
-            Doing::Loads(_) => COMPILES,
+            Doing::Loads => COMPILES,
             Doing::Waits(_) => WAITS,
             Doing::Something => AHEAD,
         }
@@ -237,18 +284,18 @@ impl Doing {
     /// Behind the places.
     fn words(&self) -> String {
         match self {
-            Doing::Loads(calls) => loaded(*calls),
             Doing::Waits(ns) => format!("; for {} it slept there, or waited for others", duration(*ns)),
-            Doing::Something => String::new(),
+            Doing::Loads | Doing::Something => String::new(),
         }
     }
 }
 
 /// That the host may have made code.
-fn loaded(calls: u64) -> String {
+fn loaded(loads: &Loads) -> String {
     format!(
-        "; {} it came back to load code or to look it up: it may have been made meanwhile",
-        plural(calls, "time")
+        "; after {} or more there it came back {} to load code or to look it up: it may have been made meanwhile",
+        duration(OUTSIDE_NS),
+        plural(loads.count, "time")
     )
 }
 
@@ -270,21 +317,6 @@ fn what(evidence: &Evidence, away: &Away, measured: bool, meanwhile: &str) -> St
         false => format!(
             "the host was outside CUDA for {times}; when it came back, the device had done everything it had been given: at \
              most that time is lost; {meanwhile}"
-        ),
-    }
-}
-
-/// So many samples make a place the one that is named first.
-const TELLING: u64 = 5;
-
-/// What the host did meanwhile, as far as that was sampled.
-fn meanwhile(places: &[Placed], samples: u64) -> String {
-    match places {
-        [] => "what it did there was not sampled".to_owned(),
-        _ => format!(
-            "where it was: {} (of {})",
-            shares(&places[..places.len().min(NAMED)]),
-            plural(samples, "sample")
         ),
     }
 }
@@ -312,16 +344,7 @@ impl Rule for HostBound {
         if let Some(gap) = &seen.gap {
             return self.gap(seen, gap);
         }
-        let pid = u64::from(seen.event.pid);
-        let before_code_ns = self
-            .returns
-            .entry(pid)
-            .map_or(0, |process| process.before_code_ns(seen));
-        if before_code_ns > 0
-            && let Some((evidence, ())) = self.loads.of(seen)
-        {
-            evidence.add(seen, before_code_ns);
-        }
+        self.come_back(seen);
         if seen.outside_ns > 0 {
             self.note(seen);
         }
@@ -335,13 +358,18 @@ impl Rule for HostBound {
         if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
-        let (places, samples) = self.samples.of(end, pid);
-        let waits = is_percent(away.blocked_ns, evidence.ns, WAITS_PERCENT);
-        let doing = match self.loads(end, pid, &evidence) {
-            Some(calls) => Doing::Loads(calls),
-            None if waits => Doing::Waits(away.blocked_ns),
-            None => Doing::Something,
+        let sampled = match measured {
+            true => self.samples.in_gaps(end, pid),
+            false => self.samples.at_any_time(end, pid),
         };
+        let waits = is_percent(away.blocked_ns, evidence.ns, WAITS_PERCENT);
+        let loads = self.loads(end, pid, &evidence);
+        let doing = match &loads {
+            Some(loads) if loads.are_most => Doing::Loads,
+            _ if waits => Doing::Waits(away.blocked_ns),
+            _ => Doing::Something,
+        };
+        let meanwhile = sampled.words(evidence.ns) + &doing.words() + &loads.as_ref().map(loaded).unwrap_or_default();
         Some(Finding {
             certainty: if measured {
                 Certainty::Measured
@@ -349,12 +377,9 @@ impl Rule for HostBound {
                 Certainty::Bound
             },
             title: doing.title().to_owned(),
-            what: what(&evidence, &away, measured, &meanwhile(&places, samples)) + &doing.words(),
-            site: places
-                .first()
-                .filter(|_| samples >= TELLING)
-                .and_then(|placed| self.samples.stack(placed)),
-            places,
+            what: what(&evidence, &away, measured, &meanwhile),
+            site: self.samples.site(&sampled, evidence.ns),
+            places: sampled.places,
             cure: doing.cure().to_owned(),
             thresholds: format!(
                 "at least {AT_LEAST} times {} or more without a call, with work given to the device, that it had done when \

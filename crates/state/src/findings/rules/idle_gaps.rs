@@ -4,10 +4,12 @@ use crate::catalog::Class;
 use crate::findings::cases::{Longest, Phased, Sum};
 use crate::findings::evidence::End;
 use crate::findings::past::{Fault, LONG_NS};
+use crate::findings::places::Samples;
 use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow, percent_of};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
+use crate::model::outside::SAMPLE;
 use crate::record::Kind;
 use crate::text::quantity::{duration, plural};
 
@@ -40,6 +42,7 @@ struct Cpu {
 pub(crate) struct IdleGaps {
     cases: Phased<Gaps>,
     cpu: Bounded<Cpu>,
+    samples: Samples,
 }
 
 impl Default for IdleGaps {
@@ -47,12 +50,16 @@ impl Default for IdleGaps {
         IdleGaps {
             cases: Phased::default(),
             cpu: Bounded::new(THREADS),
+            samples: Samples::default(),
         }
     }
 }
 
 impl IdleGaps {
     fn sample(&mut self, seen: &Seen<'_>) {
+        if seen.event.name == SAMPLE {
+            return self.samples.take(seen);
+        }
         let (event, value) = (seen.event, seen.event.bytes.unwrap_or(0));
         if let ("thread.cpu_ns", Some(cpu)) = (event.name, self.cpu.entry(u64::from(event.tid))) {
             cpu.from.get_or_insert((event.at, value));
@@ -105,7 +112,7 @@ impl Rule for IdleGaps {
             return;
         }
         if let (Fault::Host, Some((evidence, gaps))) = (gap.fault, self.cases.of(seen)) {
-            evidence.add_gap(seen, gap.ns);
+            evidence.add_own_gap(seen, gap.ns);
             [gap.memory_ns, gap.code_ns, gap.wait_ns]
                 .into_iter()
                 .for_each(|ns| gaps.in_calls_ns.grow(ns));
@@ -113,14 +120,23 @@ impl Rule for IdleGaps {
                 ns: gap.ns,
                 tid: seen.event.tid,
             });
+            self.samples.gap(seen);
         }
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, gaps) = self.cases.costliest(end)?;
+        let steady = self.cases.steady(end);
+        let (pid, evidence, gaps) = steady.max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid))?;
         if !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
+        let sampled = self.samples.in_gaps(end, pid);
+        let finding = evidence.finding(self.name(), end);
+        let site = self.samples.site(&sampled, evidence.ns).or(finding.site);
+        let sampled_words = match sampled.places.is_empty() {
+            true => String::new(),
+            false => format!("; {}", sampled.words(evidence.ns)),
+        };
         Some(Finding {
             certainty: evidence.idle_certainty(end),
             title: format!(
@@ -128,7 +144,7 @@ impl Rule for IdleGaps {
                 plural(evidence.count, "time")
             ),
             what: format!(
-                "the device had nothing to do for {} in all, in {} of {} or more, the longest {}: {}",
+                "the device had nothing to do for {} in all, in {} of {} or more, the longest {}: {}{sampled_words}",
                 duration(evidence.ns),
                 plural(evidence.count, "gap"),
                 duration(LONG_NS),
@@ -144,7 +160,9 @@ impl Rule for IdleGaps {
                 duration(LONG_NS)
             ),
             weakened: None,
-            ..evidence.finding(self.name(), end)
+            site,
+            places: sampled.places,
+            ..finding
         })
     }
 }
@@ -154,6 +172,7 @@ mod tests {
     use super::*;
     use crate::catalog::CopyKind;
     use crate::findings::fixture::{Fixture, MS, US};
+    use crate::model::activity::Why;
     use crate::model::work::Certainty;
 
     fn steps(fixture: &mut Fixture, gap_ns: u64) {
@@ -179,6 +198,27 @@ mod tests {
             finding.what
         );
         assert!(finding.what.contains("on a processor 24 %"), "{}", finding.what);
+    }
+
+    #[test]
+    fn what_the_host_did_in_them_is_said_as_far_as_it_was_sampled() {
+        const LOADS: &str = r#"[{"function":"load_batch","file":"/x/train.py","line":10,"language":"python"}]"#;
+        const LOGS: &str = r#"[{"function":"log","file":"/x/train.py","line":20,"language":"python"}]"#;
+        let mut fixture = Fixture::of(IdleGaps::default());
+        for _ in 0..20 {
+            fixture.launch();
+            fixture.sync(9 * MS);
+            let since = fixture.at;
+            fixture.outside(3 * MS, LOADS);
+            fixture.launch();
+            fixture.idle_since(since);
+            // and what it did while the device was at work
+            fixture.outside(3 * MS, LOGS);
+        }
+        let finding = fixture.finding();
+        let said = "where it was: 100 % in train.py:10 load_batch (of 20 samples)";
+        assert!(finding.what.contains(said), "{}", finding.what);
+        assert_eq!(finding.site.as_deref(), Some(LOADS));
     }
 
     #[test]
@@ -215,6 +255,27 @@ mod tests {
         fixture.idle(3 * MS);
         let what = fixture.finding().what;
         assert!(what.contains("in 1 gap of 1.0 ms or more"), "{what}");
+    }
+
+    #[test]
+    fn the_worst_moments_are_gaps_where_devices_told_of_them() {
+        let worst = |why: Option<Why>| {
+            let mut fixture = Fixture::of(IdleGaps::default());
+            for _ in 0..20 {
+                fixture.launch();
+                fixture.sync(9 * MS);
+                let since = fixture.at;
+                fixture.pass(3 * MS);
+                fixture.launch();
+                match why {
+                    Some(why) => fixture.ran_dry(since, why),
+                    None => fixture.idle_since(since),
+                }
+            }
+            fixture.finding().moments[0].name.clone()
+        };
+        assert_eq!(worst(Some(Why::Blocked)), Why::Blocked.name());
+        assert_eq!(worst(None), "sync");
     }
 
     #[test]

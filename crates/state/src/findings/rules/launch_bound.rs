@@ -4,14 +4,17 @@
 use super::launch_storm::is_storm;
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
-use crate::findings::evidence::End;
+use crate::findings::evidence::{End, Evidence};
 use crate::findings::load::{PROMPT_ITEM_NS, STEP_LAUNCHES, is_late, step_ns};
 use crate::findings::part::{PROMPT_NS, Part};
 use crate::findings::past::Fault;
+use crate::findings::places::Samples;
 use crate::findings::seen::Seen;
 use crate::findings::table::is_percent;
 use crate::findings::{Rule, Wants};
+use crate::model::activity::Why;
 use crate::model::finding::Finding;
+use crate::model::outside::BETWEEN;
 use crate::model::work::Certainty;
 use crate::record::Kind;
 use crate::text::quantity::{count, duration};
@@ -21,8 +24,9 @@ const AT_LEAST: u64 = 20;
 const LAUNCHES: u64 = 1_000;
 /// Of the steps.
 const LATE_PERCENT: u64 = 80;
-/// Of the time.
+/// Of the time: of what calls prove, which is all the time of a step, and of what devices told, which is time that was lost.
 const PERCENT: u64 = 30;
+const TOLD_PERCENT: u64 = 10;
 
 /// Steps, and launches of those that were late.
 #[derive(Debug, Default)]
@@ -44,6 +48,8 @@ pub(crate) struct LaunchBound {
     steps: Phased<Steps>,
     /// Gaps that devices told of between what they had been given without a wait.
     gaps: Phased,
+    /// Where hosts were in these.
+    samples: Samples,
 }
 
 impl LaunchBound {
@@ -70,6 +76,19 @@ impl LaunchBound {
         })
     }
 
+    /// What gaps add up to that are long enough to be told one by one, without what tracing took.
+    fn told_ns(&self, end: &End<'_>) -> u64 {
+        let most = self.longest(end).map_or(0, |(_, gaps)| gaps.ns);
+        most.saturating_sub(end.run.tracing_ns)
+    }
+
+    /// The gaps of the process in which they add up to most.
+    fn longest(&self, end: &End<'_>) -> Option<(u32, Evidence)> {
+        let gaps = self.gaps.steady(end).filter(|(_, gaps, ())| gaps.count > 0);
+        let most = gaps.max_by_key(|(pid, gaps, ())| (gaps.ns, u32::MAX - pid));
+        most.map(|(pid, gaps, ())| (pid, gaps))
+    }
+
     /// By what the device has told.
     fn by_device(&self, end: &End<'_>, cost_ns: u64) -> Option<Finding> {
         let load = &end.load;
@@ -77,28 +96,35 @@ impl LaunchBound {
             return None;
         }
         let late = self.steps.costliest(end).filter(|(evidence, _)| evidence.count > 0);
-        let (evidence, steps) =
-            late.or_else(|| Some((self.gaps.worst(end, |gaps, ()| gaps.count)?.0, Steps::default())))?;
-        let asked = match steps.all {
-            0 => String::new(),
-            all => format!(
-                "in {} of {} steps it was done before the host asked; ",
-                count(evidence.count),
-                count(all)
-            ),
+        let asked = late.as_ref().map_or_else(String::new, |(evidence, steps)| {
+            let (late, all) = (count(evidence.count), count(steps.all));
+            format!("in {late} of {all} steps it was done before the host asked; ")
+        });
+        let gaps = self.longest(end);
+        let sampled = gaps
+            .as_ref()
+            .map(|(pid, _)| self.samples.in_gaps(end, *pid))
+            .unwrap_or_default();
+        let evidence = gaps.map(|(_, gaps)| gaps).or(late.map(|(evidence, _)| evidence))?;
+        let where_it_was = match sampled.places.is_empty() {
+            true => String::new(),
+            false => format!("; {}", sampled.words(cost_ns)),
         };
+        let found = evidence.finding(self.name(), end);
         Some(Finding {
             cost_ns,
             what: format!(
                 "{} launches came every {}{}, and what they gave the device took it {} (measured); {asked}it waited for the next of \
-                 them for {} at most, without what other findings and waits are about",
+                 them for {} at most, without what other findings and waits are about{where_it_was}",
                 count(load.launches),
                 duration(load.busy_ns(end.run.tracing_ns) / load.launches),
                 end.untraced_words(),
                 duration(load.ran_ns),
                 duration(cost_ns)
             ),
-            ..evidence.finding(self.name(), end)
+            site: self.samples.site(&sampled, cost_ns).or(found.site),
+            places: sampled.places,
+            ..found
         })
     }
 }
@@ -111,16 +137,25 @@ impl Rule for LaunchBound {
     fn wants(&self, kind: Kind, class: Class) -> Wants {
         match (kind, class) {
             (Kind::Call, Class::Sync | Class::Copy) => Wants::Work,
-            (Kind::Idle, _) => Wants::All,
+            (Kind::Idle | Kind::Sample, _) => Wants::All,
             _ => Wants::Nothing,
         }
     }
 
     fn take(&mut self, seen: &Seen<'_>) {
         if let Some(gap) = &seen.gap {
-            let is_between = gap.measured && gap.fault == Fault::Nobody;
+            let is_hosts = Why::from_name(seen.event.name).is_some_and(Why::is_hosts);
+            let is_between = gap.measured && is_hosts && gap.fault == Fault::Nobody;
             if let Some((gaps, ())) = self.gaps.of(seen).filter(|_| is_between) {
                 gaps.note(seen, gap.ns);
+                gaps.ns = gaps.ns.saturating_add(gap.ns);
+                self.samples.gap(seen);
+            }
+            return;
+        }
+        if seen.event.kind == Kind::Sample {
+            if seen.event.name == BETWEEN {
+                self.samples.take(seen);
             }
             return;
         }
@@ -139,11 +174,11 @@ impl Rule for LaunchBound {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let found = match end.unlaunched_ns() {
-            Some(ns) => self.by_device(end, ns),
-            None => self.by_steps(end),
+        let (found, percent) = match end.unlaunched_ns() {
+            Some(ns) => (self.by_device(end, ns.max(self.told_ns(end))), TOLD_PERCENT),
+            None => (self.by_steps(end), PERCENT),
         };
-        let found = found.filter(|found| end.is_share(found.cost_ns, PERCENT) && !is_storm(end))?;
+        let found = found.filter(|found| end.is_share(found.cost_ns, percent) && !is_storm(end))?;
         Some(Finding {
             certainty: Certainty::Bound,
             title: "The host prepares launches more slowly than the device does them".to_owned(),
@@ -154,7 +189,7 @@ impl Rule for LaunchBound {
             thresholds: format!(
                 "steps of at least {STEP_LAUNCHES} launches, of which none waited for room in the queue, whose wait returns \
                  within {} ({} for a value): at least {AT_LEAST}, {LATE_PERCENT} % of all, {PERCENT} % of the time; where devices told \
-                 what they did, {} launches, and {PERCENT} % of the time between them without anything to do instead",
+                 what they did, {} launches, and {TOLD_PERCENT} % of the time between them without anything to do instead",
                 duration(PROMPT_NS),
                 duration(PROMPT_ITEM_NS),
                 count(LAUNCHES)
@@ -274,5 +309,63 @@ mod tests {
             fixture.ran(2 * US);
         }
         assert_eq!(fixture.finding().rule, "launch-bound");
+    }
+
+    #[test]
+    fn where_the_host_was_between_launches_is_named_by_looks_within_the_time_that_was_lost() {
+        let stack = |line: &str| -> &'static str {
+            let words = format!(r#"[{{"function":"step","file":"train.py","line":{line},"language":"python"}}]"#);
+            Box::leak(words.into_boxed_str())
+        };
+        let (forward, backward, log) = (stack("10"), stack("20"), stack("30"));
+        let mut fixture = Fixture::of(LaunchBound::default());
+        for number in 0..2_000 {
+            let since = fixture.at;
+            fixture.pass(100 * US);
+            match number % 40 {
+                0 => fixture.look(100 * US, forward),
+                10 | 20 => fixture.look(100 * US, backward),
+                _ => {}
+            }
+            fixture.pass(50 * US);
+            fixture.idle_because(since, Why::HostCode);
+            fixture.launch();
+            fixture.ran(40 * US);
+            fixture.pass(20 * US);
+            // the device works: what the host does then is no matter
+            if number % 10 == 0 {
+                fixture.look(10 * US, log);
+            }
+            fixture.pass(20 * US);
+        }
+        let finding = fixture.finding();
+        assert!(
+            finding
+                .what
+                .contains("where it was: 66 % in train.py:20 step, 33 % in train.py:10 step (of 150 samples)"),
+            "{}",
+            finding.what
+        );
+        assert_eq!(finding.site.as_deref(), Some(backward));
+    }
+
+    #[test]
+    fn what_no_host_is_the_cause_of_is_no_slow_launching() {
+        let told = |why: Why| {
+            let mut fixture = Fixture::of(LaunchBound::default());
+            for _ in 0..2_000 {
+                let since = fixture.at;
+                fixture.pass(50 * US);
+                fixture.idle_because(since, why);
+                fixture.launch();
+                fixture.ran(150 * US);
+                fixture.pass(150 * US);
+            }
+            fixture.findings().len()
+        };
+        assert_eq!(
+            (told(Why::Launch), told(Why::Dependency), told(Why::HostFunction)),
+            (1, 0, 0)
+        );
     }
 }

@@ -16,7 +16,7 @@ use crate::record::Kind;
 use crate::text::quantity::{bytes, count, duration};
 use std::collections::BTreeMap;
 
-/// Of the run, what comes first may grow: models are loaded.
+/// Of the steady part, what comes first may grow: caches are filled.
 const WARM_UP_PARTS: usize = 4;
 /// What comes then is looked at in so many parts; in each more has to be held than in the one before, all but once.
 const PARTS: usize = 8;
@@ -81,21 +81,43 @@ impl Course {
             .collect();
     }
 
-    /// How much more was held in the last part than in the first behind the warm-up, if it grew all the time; and since
-    /// when.
-    fn growth(&self) -> Option<(u64, i64)> {
-        let skipped = self.least.len() / WARM_UP_PARTS;
-        let length = (self.least.len() - skipped) / PARTS;
+    /// What is held of the time from one moment to the other, and when its first piece begins; of all if that is not said.
+    fn of(&self, window: Option<(i64, i64)>) -> Option<(&[u64], i64)> {
+        let from = self.from?;
+        let piece = |at: i64| u64::try_from(at.saturating_sub(from)).unwrap_or(0) / self.piece_ns;
+        let (first, last) = window.map_or((0, u64::MAX), |(since, until)| (piece(since), piece(until)));
+        let last = self.least.len().min(usize::try_from(last).unwrap_or(usize::MAX));
+        let pieces = self.least.get(usize::try_from(first).ok()?..last)?;
+        Some((pieces, from.saturating_add_unsigned(first * self.piece_ns)))
+    }
+
+    /// How much more was held in the last part than in the first behind the warm-up, if it grew all the time.
+    fn growth(&self, window: Option<(i64, i64)>) -> Option<Growth> {
+        let (least, from) = self.of(window)?;
+        let length = (least.len() - least.len() / WARM_UP_PARTS) / PARTS;
         if length == 0 {
             return None;
         }
-        let parts = self.least[skipped..].chunks_exact(length).take(PARTS);
+        // the end is what counts: what cannot be divided is warm-up, too
+        let skipped = least.len() - PARTS * length;
+        let parts = least[skipped..].chunks_exact(length);
         let held: Vec<u64> = parts.map(|part| *part.iter().min().unwrap_or(&0)).collect();
         let flat = held.windows(2).filter(|pair| pair[1] == pair[0]).count();
         let falls = held.windows(2).any(|pair| pair[1] < pair[0]);
-        let since = self.from?.saturating_add_unsigned(skipped as u64 * self.piece_ns);
-        (!falls && flat <= FLAT_PARTS).then(|| (held[held.len() - 1] - held[0], since))
+        (!falls && flat <= FLAT_PARTS).then(|| Growth {
+            bytes: held[held.len() - 1] - held[0],
+            since: from.saturating_add_unsigned(skipped as u64 * self.piece_ns),
+            ns: (PARTS * length) as u64 * self.piece_ns,
+        })
     }
+}
+
+/// How much more was held at the end of a time than when it began.
+#[derive(Debug, Clone, Copy)]
+struct Growth {
+    bytes: u64,
+    since: i64,
+    ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -145,10 +167,11 @@ impl LeakGrowth {
         }
     }
 
-    fn kept(&self, pid: u32, since: i64) -> Kept {
+    fn kept(&self, pid: u32, growth: &Growth) -> Kept {
         let mut kept = Kept::default();
         let all = self.live.iter().map(|(_, live)| live);
-        for live in all.filter(|live| live.past.pid == pid && live.past.start >= since) {
+        let then = growth.since..growth.since.saturating_add_unsigned(growth.ns);
+        for live in all.filter(|live| live.past.pid == pid && then.contains(&live.past.start)) {
             kept.count += 1;
             kept.bytes.grow(live.bytes);
             kept.moments.note_past(live.bytes, &live.past);
@@ -193,9 +216,10 @@ impl Rule for LeakGrowth {
         let growing = self
             .cases
             .iter()
-            .filter_map(|(pid, _, course)| Some((course.growth()?, pid, course)));
-        let ((growth, since), pid, course) = growing.max_by_key(|((growth, _), pid, _)| (*growth, *pid))?;
-        let kept = self.kept(pid, since);
+            .filter_map(|(pid, _, course)| Some((course.growth(end.courses.steady_of(pid))?, pid)));
+        let (growth, pid) = growing.max_by_key(|(growth, pid)| (growth.bytes, *pid))?;
+        let kept = self.kept(pid, &growth);
+        let Growth { bytes: growth, ns, .. } = growth;
         if growth < GROWTH_BYTES || kept.count < AT_LEAST || kept.bytes < growth / 2 {
             return None;
         }
@@ -204,7 +228,6 @@ impl Rule for LeakGrowth {
             .iter()
             .max_by_key(|(_, bytes)| **bytes)
             .map(|(site, _)| *site);
-        let ns = course.piece_ns * (course.least.len() as u64 * 3 / 4).max(1);
         Some(Finding {
             grave: true,
             certainty: Certainty::Inferred,
@@ -228,7 +251,7 @@ impl Rule for LeakGrowth {
                    bound); gpuscope leaks names every line"
                 .to_owned(),
             thresholds: format!(
-                "after the first of {WARM_UP_PARTS} parts of the run, the least held grows from each of {PARTS} parts of the \
+                "after the first of {WARM_UP_PARTS} parts of the steady part, the least held grows from each of {PARTS} parts of the \
                  rest to the next ({FLAT_PARTS} may be flat), by {} in all and at least {AT_LEAST} allocations",
                 bytes(GROWTH_BYTES)
             ),
@@ -284,11 +307,29 @@ mod tests {
     }
 
     #[test]
+    fn only_the_time_that_is_asked_for_is_looked_at() {
+        let mut course = Course::default();
+        let second = |number: i64| number * 1000 * MS as i64;
+        course.hold(0, 0);
+        for step in 0..100 {
+            course.hold(second(10) + step * 20 * MS as i64, step.unsigned_abs() * MIB);
+        }
+        course.reach(second(20));
+        assert!(course.growth(None).is_none(), "it is idle before and behind");
+        let growth = course.growth(Some((second(10), second(12)))).unwrap();
+        assert!(
+            (50 * MIB..100 * MIB).contains(&growth.bytes) && growth.since > second(10),
+            "{growth:?}"
+        );
+        assert!(course.growth(Some((second(30), second(40)))).is_none());
+    }
+
+    #[test]
     fn a_long_run_is_kept_in_as_many_pieces() {
         let mut course = Course::default();
         for second in 0..100_000u64 {
             course.hold((second * 1000 * MS) as i64, second * MIB);
         }
-        assert!(course.least.len() <= PIECES && course.growth().unwrap().0 > 50_000 * MIB);
+        assert!(course.least.len() <= PIECES && course.growth(None).unwrap().bytes > 50_000 * MIB);
     }
 }

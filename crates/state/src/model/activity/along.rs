@@ -58,7 +58,12 @@ impl Along {
             total.ns = end - at;
             let is_carried = total.count == 0;
             let stretch = self.stretch(stretch);
-            stretch.sums.entry(why).or_default().add(&total, place, PLACES);
+            let sum = stretch.sums.entry(why).or_default();
+            sum.add(&total, place, PLACES);
+            // once, however many stretches the gap passes through
+            if !is_carried {
+                sum.look(place, PLACES);
+            }
             stretch.carried = stretch.carried.or(is_carried.then_some((why, end - at)));
             total = Total::default();
             at = end;
@@ -146,7 +151,7 @@ mod tests {
     fn at(site: u64) -> Place {
         Place {
             site: Some(site),
-            stack: None,
+            ..Place::default()
         }
     }
 
@@ -170,6 +175,22 @@ mod tests {
         assert!(along.part(5 * MS, 4 * MS).is_none());
         let part = along.part(5 * MS, 9 * MS).unwrap();
         assert!(part.sums.is_empty(), "nothing was idle there");
+    }
+
+    #[test]
+    fn a_look_counts_once_however_many_parts_its_gap_passes_through() {
+        let mut along = Along::default();
+        let place = Place {
+            looks: vec![r#"[{"function":"step","file":"train.py","line":10,"language":"python"}]"#.into()],
+            ..Place::default()
+        };
+        along.add(0, 25 * MS, Why::HostCode, &place);
+        let part = along.part(0, 30 * MS).unwrap();
+        assert!(
+            super::super::sums::report(&part.sums)
+                .iter()
+                .all(|cause| !cause.estimated)
+        );
     }
 
     proptest! {

@@ -8,12 +8,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::rc::Rc;
 
+/// So many looks make an estimate of where a host was.
+const TELLING_LOOKS: u64 = 20;
+
 /// Time of one cause.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum {
     pub(super) total: Total,
     by_site: HashMap<u64, u64>,
     by_stack: HashMap<Rc<str>, u64>,
+    /// Looks, by where the thread was, and all of them.
+    by_look: HashMap<Rc<str>, u64>,
+    looks: u64,
 }
 
 /// By cause.
@@ -27,8 +33,9 @@ pub struct CauseTotal {
     /// Where most of it came from: a call site, and a place outside CUDA in words.
     pub site: Option<u64>,
     pub place: Option<String>,
-    /// At least so much came from there: of the place, where there is one.
+    /// So much came from there, of the place, where there is one: at least, or by an estimate.
     pub there_ns: u64,
+    pub estimated: bool,
 }
 
 /// `ns` more of `place`, of which at most `most` are told apart.
@@ -49,6 +56,14 @@ impl Sum {
         }
     }
 
+    /// Where the thread was when it was looked at within the gap.
+    pub(super) fn look(&mut self, place: &Place, most: usize) {
+        for stack in &place.looks {
+            grow(&mut self.by_look, Rc::clone(stack), 1, most);
+        }
+        self.looks += place.looks.len() as u64;
+    }
+
     /// All of another one.
     pub(super) fn join(&mut self, other: &Sum, most: usize) {
         self.total.join(&other.total);
@@ -58,10 +73,24 @@ impl Sum {
         for (site, ns) in &other.by_site {
             grow(&mut self.by_site, *site, *ns, most);
         }
+        for (stack, looks) in &other.by_look {
+            grow(&mut self.by_look, Rc::clone(stack), *looks, most);
+        }
+        self.looks += other.looks;
     }
 
     fn report(&self, why: Why) -> CauseTotal {
         let site = self.by_site.iter().max_by_key(|(site, ns)| (**ns, **site));
+        if let Some((place, there_ns)) = self.estimate() {
+            return CauseTotal {
+                why,
+                total: self.total,
+                there_ns,
+                site: None,
+                place: Some(place),
+                estimated: true,
+            };
+        }
         let place = self.place();
         CauseTotal {
             why,
@@ -73,7 +102,27 @@ impl Sum {
                 .unwrap_or(0),
             site: site.map(|(site, _)| *site),
             place: place.map(|(place, _)| place),
+            estimated: false,
         }
+    }
+
+    /// Where most of it came from, and how much of it: samples say that of long gaps, and looks share the rest.
+    fn estimate(&self) -> Option<(String, u64)> {
+        let looks = self.looks;
+        if looks < TELLING_LOOKS {
+            return None;
+        }
+        let sampled: u64 = self.by_stack.values().sum();
+        let rest = u128::from(self.total.ns.saturating_sub(sampled));
+        let part = |of: u64| (rest * u128::from(of) / u128::from(looks)) as u64;
+        let looks = self.by_look.iter().map(|(stack, looks)| (stack, part(*looks)));
+        let mut places: BTreeMap<String, u64> = BTreeMap::new();
+        for (stack, ns) in looks.chain(self.by_stack.iter().map(|(stack, ns)| (stack, *ns))) {
+            let place = crate::frame::json::place_of(stack);
+            *places.entry(place.unwrap_or_else(|| ELSEWHERE.to_owned())).or_default() += ns;
+        }
+        let named = places.into_iter().filter(|(place, _)| place != ELSEWHERE);
+        named.max_by_key(|(_, ns)| *ns)
     }
 
     /// Stacks that lead to the same place are of one.

@@ -44,6 +44,13 @@ pub struct Stay {
     pub stack: Rc<str>,
 }
 
+/// A thread was looked at between calls that come soon after each other. An empty stack is not known.
+#[derive(Debug, Clone)]
+struct Look {
+    at: u64,
+    stack: Rc<str>,
+}
+
 /// What the kernel's account of a thread has grown by.
 #[derive(Debug, Clone, Copy)]
 struct Share {
@@ -67,6 +74,7 @@ struct Thread {
     pid: u32,
     calls: VecDeque<Called>,
     stays: VecDeque<Stay>,
+    looks: VecDeque<Look>,
     shares: VecDeque<Share>,
     before: Account,
     now: Account,
@@ -79,6 +87,8 @@ pub struct Place {
     pub site: Option<u64>,
     /// Outside calls; `None`: not sampled.
     pub stack: Option<Rc<str>>,
+    /// Where it was when it was looked at between calls: each stands for the time from one look to the next, of any gaps.
+    pub looks: Vec<Rc<str>>,
 }
 
 /// What threads that give devices work did lately.
@@ -112,6 +122,19 @@ impl Threads {
         }
     }
 
+    /// A look at a thread between calls, at `at`.
+    pub(crate) fn look(&mut self, (pid, tid): (u32, u32), at: u64, stack: &Rc<str>) {
+        if let Some(thread) = self.of(pid, tid) {
+            if thread.looks.len() == MOST_SAMPLES {
+                thread.looks.pop_front();
+            }
+            let stack = Rc::clone(stack);
+            // what has no name yet comes later
+            let place = thread.looks.partition_point(|look| look.at <= at);
+            thread.looks.insert(place, Look { at, stack });
+        }
+    }
+
     /// The kernel's account of a thread says so now: of time on a processor, and of time that it waited for one.
     pub(crate) fn account(
         &mut self,
@@ -141,7 +164,7 @@ impl Threads {
     pub(crate) fn asked(&mut self, call: &Cause, since: u64, until: u64) -> (Asked, Place) {
         let launched_at = Place {
             site: call.site,
-            stack: None,
+            ..Place::default()
         };
         let Some(thread) = self.0.get_mut(&call.tid) else {
             return (Asked::Before { waits: call.waits }, launched_at);
@@ -156,10 +179,9 @@ impl Threads {
         let launching = until - entered;
         let is_most = launching >= spent.outside.ns.max(spent.waiting).max(spent.memory);
         let spent = Spent { launching, ..spent };
-        (
-            Asked::During(spent),
-            if is_most { launched_at } else { place.or(launched_at) },
-        )
+        let place = if is_most { launched_at } else { place.or(launched_at) };
+        let looks = thread.looks(since, entered);
+        (Asked::During(spent), Place { looks, ..place })
     }
 }
 
@@ -234,6 +256,8 @@ impl Thread {
         let old = self.calls.partition_point(|one| one.returned <= until);
         self.calls.drain(..old);
         self.stays.retain(|stay| stay.until > until);
+        let old = self.looks.partition_point(|look| look.at <= until);
+        self.looks.drain(..old);
         let old = self.shares.partition_point(|share| share.until <= until);
         self.shares.drain(..old);
     }
@@ -255,13 +279,23 @@ impl Thread {
         let (outside, stack) = self.outside(since, until, outside_ns);
         spent.outside = outside;
         let place = match outside_ns > longest.0 {
-            true => Place { site: None, stack },
+            true => Place {
+                stack,
+                ..Place::default()
+            },
             false => Place {
                 site: longest.1,
-                stack: None,
+                ..Place::default()
             },
         };
         (spent, place)
+    }
+
+    /// Where it was when it was looked at from `since` to `until`.
+    fn looks(&self, since: u64, until: u64) -> Vec<Rc<str>> {
+        let first = self.looks.partition_point(|look| look.at <= since);
+        let within = self.looks.iter().skip(first).take_while(|look| look.at <= until);
+        within.map(|look| Rc::clone(&look.stack)).collect()
     }
 
     /// When a stay began: a sample is of its end, and stands for more time than the thread was there where it has called meanwhile.

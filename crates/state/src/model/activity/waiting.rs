@@ -15,6 +15,7 @@ use super::total::Total;
 use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 /// Places of one cause that are told apart.
 const PLACES: usize = 256;
@@ -131,6 +132,11 @@ impl Waiting {
     /// The same outside CUDA.
     pub fn stay(&mut self, thread: (u32, u32), stay: Stay) {
         self.threads.stay(thread, stay);
+    }
+
+    /// A look at a thread between calls that come soon after each other.
+    pub fn look(&mut self, thread: (u32, u32), at: u64, stack: &Rc<str>) {
+        self.threads.look(thread, at, stack);
     }
 
     /// The kernel's account of a thread.
@@ -339,7 +345,10 @@ fn judged(gap: &Gap, threads: &mut Threads, overheads: &Overheads) -> (Why, Plac
         Some(call) => threads.asked(call, gap.since, gap.until),
     };
     let overlap = overheads.overlap(gap.since, gap.until);
-    (why(gap.until - gap.since, &asked, overlap), place)
+    let why = why(gap.until - gap.since, &asked, overlap);
+    // looks are of a host that runs outside CUDA
+    let looks = if why == Why::HostCode { place.looks } else { Vec::new() };
+    (why, Place { looks, ..place })
 }
 
 fn idle(gap: &Gap, devices: Waited, why: Why) -> Idle {
@@ -363,7 +372,9 @@ impl Sorted {
     fn add(&mut self, gap: &Gap, why: Why, place: &Place) {
         let mut total = Total::default();
         total.add(gap.until - gap.since);
-        self.sums.entry(why).or_default().add(&total, place, PLACES);
+        let sum = self.sums.entry(why).or_default();
+        sum.add(&total, place, PLACES);
+        sum.look(place, PLACES);
         self.along.add(gap.since, gap.until, why, place);
     }
 }

@@ -143,8 +143,9 @@ pub struct IdleCause {
     /// Where most of it came from, in words.
     #[serde(rename = "where")]
     pub place: Option<String>,
-    /// At least so many per cent of it; `None`: that is not known.
+    /// At least so many per cent of it, or about as many by an estimate; `None`: that is not known.
     pub where_percent: Option<u64>,
+    pub where_estimated: bool,
 }
 
 impl IdleCause {

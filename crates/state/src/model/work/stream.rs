@@ -87,8 +87,17 @@ impl Stream {
     }
 
     fn note_submitted(&mut self, submitted: u64) {
+        if submitted > 0 {
+            self.queue(submitted);
+            self.count(submitted);
+        }
+    }
+
+    /// A call has put something behind all that is there, and waits for that before it returns. `submitted` 0: there was no room
+    /// to count.
+    pub(crate) fn queue(&mut self, submitted: u64) {
         if submitted == 0 {
-            return; // there was no room to count
+            return;
         }
         let before = submitted.saturating_sub(1).max(self.submitted);
         self.raise_depth(before);
@@ -96,7 +105,7 @@ impl Stream {
             self.done = self.done.max(before);
         }
         self.done_before = self.done;
-        self.count(submitted);
+        self.raise_depth(submitted);
     }
 
     /// `submitted` calls have put something into it.
@@ -209,6 +218,20 @@ mod tests {
         stream.submit(100, 3, 4);
         assert_eq!(stream.depth_at_most, 3);
         assert_eq!(stream.depth(), 1);
+    }
+
+    #[test]
+    fn a_call_that_waits_for_what_was_before_it_is_behind_that_until_it_is_done() {
+        let mut stream = Stream::default();
+        stream.submit(10, 1, 1);
+        stream.submit(20, 2, 2);
+        // a copy from pageable memory returns when what was before it is done, and runs on
+        stream.queue(3);
+        stream.drain(3, 90);
+        stream.submit(90, 3, 3);
+        assert_eq!((stream.depth_at_most, stream.depth()), (3, 1));
+        stream.queue(0);
+        assert_eq!((stream.depth_at_most, stream.depth()), (3, 1));
     }
 
     #[test]

@@ -226,6 +226,7 @@ impl Streams {
         }
         let had_work = self.streams[stream].is_open();
         if waited {
+            self.streams[stream].queue(call.raw.submitted);
             self.drain_with_default(stream, generation, at);
         }
         let since = if had_work { at } else { call.raw.entered };

@@ -113,6 +113,7 @@ fn nothing(weight: Weight) -> &'static str {
              hint: --weight wait weighs what threads waited in CUDA; or record with --gpu on --stacks all"
         }
         Weight::Wait => "no call in it waits for a GPU\nhint: --weight gpu weighs what GPUs executed",
+        Weight::Host => "no thread in it was sampled outside CUDA\nhint: record without --stacks none",
     }
 }
 
@@ -131,6 +132,7 @@ fn note(tree: &Tree) -> Option<String> {
                 "{words} has no call path, or one beyond what is kept apart{cure}"
             ))
         }
+        (false, _) if tree.weight == Weight::Host => Some(format!("where threads were in {words} has no name")),
         (false, _) => Some(format!(
             "no call path of {words} is known: the calls were recorded without their stacks{CURE}"
         )),
@@ -142,5 +144,6 @@ fn title(tree: &Tree) -> &'static str {
     match tree.weight {
         Weight::Gpu => "GPU time",
         Weight::Wait => "waiting in CUDA",
+        Weight::Host => "time outside CUDA",
     }
 }

@@ -6,6 +6,7 @@ use super::pprof::Pprof;
 use super::speedscope::Speedscope;
 use crate::catalog::Class;
 use crate::export::sample;
+use crate::model::outside::SAMPLE;
 use crate::paths::Weight;
 use crate::record::{Encoder, Ending, Kind, Record};
 use flate2::read::GzDecoder;
@@ -63,6 +64,13 @@ fn rows() -> Vec<Record<'static>> {
         ran(7, "memset", 7_000, r#"{"device":1,"call_tid":8,"call_ts_ns":100}"#),
         ran(9, "HtoD", 500, r#"{"device":0,"match":"none"}"#),
         call(5_000, Class::Sync, "cuStreamSynchronize", LOSS),
+        Record {
+            ns: Some(2_000_000),
+            tid: 8,
+            name: SAMPLE,
+            stack: Some(LOSS),
+            ..Record::new(Kind::Sample, 6_000, 7)
+        },
     ]
 }
 
@@ -89,8 +97,8 @@ fn text(name: &str, weight: Weight) -> String {
 
 #[test]
 fn collapsed_stacks() {
-    let both = [Weight::Gpu, Weight::Wait].map(|weight| text("collapsed", weight));
-    insta::assert_snapshot!(both.join("\n"));
+    let all = Weight::ALL.map(|weight| text("collapsed", weight));
+    insta::assert_snapshot!(all.join("\n"));
 }
 
 #[test]
@@ -102,7 +110,7 @@ fn a_file_for_speedscope() {
 /// As <https://www.speedscope.app/file-format-schema.json> has a file of sampled profiles.
 #[test]
 fn a_file_for_speedscope_is_what_its_schema_demands() {
-    for weight in [Weight::Gpu, Weight::Wait] {
+    for weight in Weight::ALL {
         let file: Value = serde_json::from_str(&text("speedscope", weight)).expect("JSON");
         assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
         let frames = file["shared"]["frames"].as_array().expect("frames");
@@ -258,6 +266,7 @@ fn a_trace_without_any_such_time_is_refused_with_the_cure() {
     for name in ["collapsed", "pprof", "speedscope"] {
         for (rows, weight, words) in [
             (waits, Weight::Gpu, "--weight wait"),
+            (activities, Weight::Host, "--stacks none"),
             (activities, Weight::Wait, "--weight gpu"),
         ] {
             let (out, encoder) = written(rows, encoder(name, weight));

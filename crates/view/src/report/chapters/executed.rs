@@ -3,10 +3,11 @@
 mod occupancy;
 
 use super::super::{Report, at_least};
-use crate::model::activity::{GIVEN, locked_out_words, part_words};
+use crate::model::activity::{GIVEN, Total, locked_out_words, part_words};
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::sink::activity;
 use crate::text::quantity::{self, bytes, count, duration, plural};
 use std::collections::BTreeMap;
 
@@ -141,18 +142,15 @@ fn work(device: &Device) -> String {
     words.join("; ")
 }
 
-/// What CUPTI took for itself.
 fn overheads(executed: &Executed) -> impl Iterator<Item = String> {
-    executed.overheads.iter().map(|one| {
-        format!(
-            "CUPTI's own overhead in process {}: {} {} in {}, the longest {}",
-            one.pid,
-            one.kind,
-            duration(one.total_ns),
-            plural(one.count, "time"),
-            duration(one.max_ns)
-        )
-    })
+    activity::overheads(executed.overheads.iter().map(|one| {
+        let total = Total {
+            count: one.count,
+            ns: one.total_ns,
+            max_ns: one.max_ns,
+        };
+        (one.pid, one.kind.as_str(), total)
+    }))
 }
 
 /// How many activities lead to their calls.

@@ -23,7 +23,7 @@ fn held(report: &Report) -> Section {
         Column::number("at"),
         Column::number("held last"),
     ];
-    let table = Table::flat(columns, report.memory.processes.iter().map(process)).of("process");
+    let table = Table::flat(columns, report.memory.holders().map(process)).of("process");
     Section {
         lines: asked(report).into_iter().chain(late(report)).collect(),
         table: Table { few: FEW, ..table },
@@ -34,7 +34,7 @@ fn held(report: &Report) -> Section {
 /// `3,735 allocations of 426.6 GiB in 328.9 ms, 3,721 frees in 1.79 s`; `None`: nothing of that.
 fn asked(report: &Report) -> Option<String> {
     let memory = &report.memory;
-    (memory.allocations > 0 || memory.frees > 0 || !memory.processes.is_empty()).then(|| {
+    (memory.allocations > 0 || memory.frees > 0 || memory.holders().next().is_some()).then(|| {
         let taken = plural(memory.allocations, "allocation");
         let (size, time) = (bytes(memory.allocated_bytes), duration(memory.allocation_ns));
         let freed = plural(memory.frees, "free");

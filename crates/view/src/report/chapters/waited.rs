@@ -2,7 +2,7 @@
 
 use super::super::Report;
 use crate::model::snapshot::executed::{Device, IdleCause};
-use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::section::{Cell, Chapter, Column, Part, Section, Table};
 use crate::text::quantity::{duration, share_down};
 
 /// Causes that are shown of the whole run, where those of its steady part are.
@@ -81,7 +81,10 @@ fn section(device: &Device, title: String, causes: &[IdleCause], idle_ns: u64, p
 fn row(cause: &IdleCause, idle_ns: u64) -> Vec<Cell> {
     vec![
         Cell::Text(cause.words()),
-        Cell::site_of(cause.place.clone(), cause.where_percent),
+        Cell::site_of(
+            cause.place.clone(),
+            Part::of(cause.where_percent, cause.where_estimated),
+        ),
         Cell::Duration(cause.idle_ns),
         Cell::Share(cause.idle_ns as f64 / idle_ns.max(1) as f64),
         Cell::Count(cause.gaps),

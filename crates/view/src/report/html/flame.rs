@@ -100,6 +100,16 @@ fn title(weight: Weight) -> &'static str {
     match weight {
         Weight::Gpu => "GPU time",
         Weight::Wait => "Waiting in CUDA",
+        Weight::Host => "Outside CUDA",
+    }
+}
+
+/// What paths end with, beside frames.
+fn leaf(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Gpu => "<span class=\"leaf\">kernel, copy, fill</span>",
+        Weight::Wait => "<span class=\"leaf\">call that waits</span>",
+        Weight::Host => "",
     }
 }
 
@@ -110,16 +120,13 @@ fn figure(tree: &Tree, page: &mut String) {
         page,
         "<figure class=\"flame\" id=\"flame-{}\" data-tree=\"{}\">\n<figcaption><span>{} <small>{} in {} {counted}</small>\
          </span><span class=\"legend\"><span class=\"python\">Python</span><span class=\"native\">native</span>\
-         <span class=\"leaf\">{}</span></span></figcaption>\n",
+         {}</span></figcaption>\n",
         tree.weight.name(),
         Text(&harmless(&data(tree, &part).to_string())),
         title(tree.weight),
         duration(all.ns),
         count(all.count),
-        match tree.weight {
-            Weight::Gpu => "kernel, copy, fill",
-            Weight::Wait => "call that waits",
-        },
+        leaf(tree.weight),
     );
     page.push_str(
         "<div class=\"tools\"><input type=\"search\" placeholder=\"search\" aria-label=\"search frames\">\

@@ -1,5 +1,6 @@
 //! What happened over time.
 
+use super::super::idle::Idle;
 use super::super::{DIRECTIONS, Point, Report, Step, since_words, words};
 use super::plot::{Series, Span, Unit, figure};
 use crate::section::html::Text;
@@ -36,8 +37,7 @@ pub(super) fn write(report: &Report, page: &mut String) {
 fn memory(report: &Report, span: Span, page: &mut String) {
     let series: Vec<Series> = report
         .memory
-        .processes
-        .iter()
+        .holders()
         .take(PROCESSES)
         .map(|process| Series {
             name: format!("process {}{}", process.pid, since_words(process.late)),
@@ -103,18 +103,33 @@ fn rates(report: &Report, span: Span, page: &mut String) {
     }
 }
 
-/// The darker, the more of that time the GPU was surely idle.
+/// Follows from calls, and is a bound.
+fn is_proven(idle: &Idle) -> bool {
+    !idle.measured && !idle.inferred
+}
+
+fn how_long(idle: &Idle) -> String {
+    let time = duration(idle.total_ns);
+    match (idle.measured, idle.inferred) {
+        (true, _) => format!("{time} (measured)"),
+        (false, true) => format!("{time} (inferred)"),
+        (false, false) => format!("at least {time}"),
+    }
+}
+
+/// The darker, the more of that time the GPU was idle.
 fn idle(report: &Report, span: Span, page: &mut String) {
     for idle in report.idle.iter().take(PROCESSES) {
         let _ = write!(
             page,
-            "<figure class=\"plot strip\" id=\"plot-idle-{}\">\n<figcaption><span>GPU idle, process {} <small>at least {}</small></span>\
-             <span class=\"legend\"><span class=\"idle\">surely idle</span></span></figcaption>\n\
+            "<figure class=\"plot strip\" id=\"plot-idle-{}\">\n<figcaption><span>GPU idle, process {} <small>{}</small></span>\
+             <span class=\"legend\"><span class=\"idle\">{}</span></span></figcaption>\n\
              <div class=\"area\"><svg viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\" role=\"img\" \
              aria-label=\"GPU idle\">\n",
             idle.pid,
             idle.pid,
-            duration(idle.total_ns)
+            how_long(idle),
+            if is_proven(idle) { "surely idle" } else { "idle" }
         );
         for (index, ns) in idle.idle_ns.iter().enumerate().filter(|(_, ns)| **ns > 0) {
             let at = idle.from_ns.saturating_add_unsigned(idle.step_ns * index as u64);

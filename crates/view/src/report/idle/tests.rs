@@ -71,3 +71,15 @@ fn time_of_two_threads_is_not_outside_twice() {
     assert_eq!(outside.ns, 0);
     assert_eq!(idle.longest[0].mostly_in.as_deref(), Some("cudaMalloc"));
 }
+
+#[test]
+fn a_gap_that_is_told_of_late_is_not_said_to_have_passed_outside_calls() {
+    let mut events = vec![call(1000, 900)];
+    events.extend((0..REMEMBERED as i64).map(|number| call(10_000 + number, 1)));
+    events.extend([gap(1000, 1000), gap(10_100, 100)]);
+    let idle = reported(&events);
+    let known: Vec<bool> = idle.longest.iter().map(|gap| gap.host_known).collect();
+    assert_eq!(known, [false, true]);
+    assert_eq!((idle.meanwhile_of_ns, idle.meanwhile_known_ns), (1100, 100));
+    assert!(idle.longest[0].mostly_in.is_none());
+}

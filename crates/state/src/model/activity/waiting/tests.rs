@@ -380,3 +380,32 @@ fn a_gap_is_told_once_of_a_device_that_was_the_only_one_until_another_joined() {
     ];
     assert_eq!(told, truth);
 }
+
+#[test]
+fn looks_between_calls_make_an_estimate_of_where_the_host_was() {
+    let stack = |line: u32| {
+        Rc::from(format!(
+            r#"[{{"function":"step","file":"train.py","line":{line},"language":"python"}}]"#
+        ))
+    };
+    let mut waiting = Waiting::default();
+    // 100 gaps of 90 µs, of which a third were looked at: at one line twice as often as at the other
+    let each = 100_000;
+    for number in 0..100 {
+        let at = number * each;
+        call(&mut waiting, Does::Else, at, at + 1_000);
+        waiting.run(&ran(at + 2_000, at + 10_000, Some(at)));
+        // while the device works it is no matter
+        waiting.look(THREAD, at + 5_000, &stack(30));
+        if number % 3 == 0 {
+            let line = if number % 9 == 0 { 10 } else { 20 };
+            waiting.look(THREAD, at + 50_000, &stack(line));
+        }
+    }
+    waiting.settle(0, |_| u64::MAX);
+    let causes = waiting.causes(PID, 0, 99 * 92_000);
+    assert_eq!((causes[0].why, causes[0].total.count), (Why::HostCode, 99));
+    assert_eq!(causes[0].place.as_deref(), Some("train.py:20 step"));
+    let percent = causes[0].there_ns * 100 / causes[0].total.ns;
+    assert!(causes[0].estimated && (63..=67).contains(&percent), "{percent}");
+}

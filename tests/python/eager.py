@@ -1,0 +1,55 @@
+"""Launches short kernels, each after a little work of Python: a device that waits for its host, which is never outside CUDA for a
+millisecond.
+
+Arguments: the simulated libcuda, how many steps, and the library of a thread that launches instead, if there is to be one. The tests
+name its functions.
+"""
+import ctypes
+import sys
+import time
+
+cuda = ctypes.CDLL(sys.argv[1])
+
+
+def check(result):
+    if result:
+        sys.exit(f"the library said {result}")
+
+
+def work(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+
+def launch(kernel):
+    check(cuda.cuLaunchKernel(kernel, 4, 1, 1, 128, 1, 1, 0, None, None, None))
+
+
+def forward(kernel):
+    for _ in range(10):
+        work(0.0004)
+        launch(kernel)
+
+
+def optimize(kernel):
+    for _ in range(10):
+        work(0.0002)
+        launch(kernel)
+
+
+check(cuda.cuInit(0))
+context, module, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+check(cuda.cuCtxSetCurrent(context))
+check(cuda.cuModuleLoadData(ctypes.byref(module), b"\x7fELF" + bytes(60)))
+check(cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"step"))
+steps = int(sys.argv[2])
+if len(sys.argv) > 3:
+    thread = ctypes.CDLL(sys.argv[3])
+    thread.launch_in_thread(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel, 20 * steps)
+    steps = 0
+for _ in range(steps):
+    forward(kernel)
+    optimize(kernel)
+check(cuda.cuCtxSynchronize())
