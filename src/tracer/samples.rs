@@ -4,16 +4,19 @@
 //! second or less often, as it may take a while. How stacks are taken is `crates/collect/src/bpf/sample.bpf.h`'s business, how they are named that of
 //! [`super::sites`].
 
+mod beside;
+
 use super::Tracer;
 use super::sites::SitePlane;
-use crate::discover;
+use crate::clock::monotonic_ns;
 use crate::engine::{Engine, Hook, Hooks, Records, Sample, Stream, TICK_NS};
+use crate::frame::Frame;
 use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
-use crate::frame::{Frame, Language};
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::{LOOK_NS, Outside};
 use crate::stack::wire::PYTHON_THREAD;
+use beside::{Beside, PATIENCE_NS, Sleep};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -36,6 +39,15 @@ struct Known {
     place: Option<String>,
 }
 
+impl Known {
+    fn of(frames: &[Frame]) -> Known {
+        Known {
+            stack: frames_json(frames).into(),
+            place: frame_place(frames),
+        }
+    }
+}
+
 /// A sample whose stack has no name yet.
 struct Pending {
     site: u64,
@@ -43,7 +55,7 @@ struct Pending {
     ns: u64,
     running: bool,
     between: bool,
-    /// It is named by its thread: that runs beside the program's Python.
+    /// Its thread runs beside the program's Python: it is named by that, and by who waits for it.
     beside: bool,
     thread: (u32, u32),
 }
@@ -67,8 +79,7 @@ pub(super) struct SamplePlane {
     ours: HashSet<u32>,
     records: Records,
     known: HashMap<u64, Known>,
-    /// Threads beside Python, by their numbers.
-    threads: HashMap<u32, Known>,
+    beside: Beside,
     pending: Vec<Pending>,
     outside: Outside,
     /// New stacks are named from then on.
@@ -93,7 +104,7 @@ impl SamplePlane {
             ours: HashSet::new(),
             records,
             known: HashMap::new(),
-            threads: HashMap::new(),
+            beside: Beside::default(),
             pending: Vec::new(),
             outside: Outside::default(),
             due: Instant::now(),
@@ -121,7 +132,7 @@ impl SamplePlane {
     /// Lets go of threads that have ended.
     fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
         self.clocks.retain(|tid, _| living(*tid));
-        self.threads.retain(|tid, _| living(*tid));
+        self.beside.keep_only(living);
     }
 
     /// Takes in what has come.
@@ -143,6 +154,7 @@ impl SamplePlane {
         let thread = (sample.stack.tgid, sample.stack.tid);
         let beside = sample.is_between() && sample.running() && sample.stack.python == PYTHON_THREAD;
         let (running, between) = (sample.running(), sample.is_between());
+        let sleeps = !running && !between && !sample.stack.frames.is_empty();
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
@@ -150,6 +162,18 @@ impl SamplePlane {
             true => sites.keep_sampled(&stack),
             false => 0,
         };
+        if beside {
+            self.beside.saw(thread);
+        }
+        if sleeps && site != 0 {
+            let sleep = Sleep {
+                tid: thread.1,
+                from: sample.until.saturating_sub(sample.ns),
+                until: sample.until,
+                site,
+            };
+            self.beside.slept(thread.0, sleep);
+        }
         self.pending.push(Pending {
             site,
             until: sample.until,
@@ -168,10 +192,17 @@ impl SamplePlane {
         if all {
             self.name(sites);
         }
-        let known = &self.known;
-        let is_due = |sample: &mut Pending| all || sample.beside || known.contains_key(&sample.site);
+        let (known, whole, now) = (&self.known, full || wanted == Wanted::All, monotonic_ns());
+        let is_due = |sample: &mut Pending| match sample.beside {
+            true => whole || now.saturating_sub(sample.until) >= PATIENCE_NS,
+            false => all || known.contains_key(&sample.site),
+        };
         let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
-        due.into_iter().map(|sample| self.tell(&sample)).collect()
+        let told = due.into_iter().map(|sample| self.tell(&sample, sites)).collect();
+        let waiting = self.pending.iter().filter(|sample| sample.beside);
+        let oldest = waiting.map(|sample| sample.until).min();
+        self.beside.forget(oldest.unwrap_or(now.saturating_sub(PATIENCE_NS)));
+        told
     }
 
     fn name(&mut self, sites: &mut SitePlane) {
@@ -179,22 +210,14 @@ impl SamplePlane {
         let fresh = self.pending.iter().map(|sample| sample.site);
         let fresh: Vec<u64> = fresh.filter(|site| !self.known.contains_key(site)).collect();
         for (site, frames) in sites.name_sampled(fresh) {
-            let known = Known {
-                stack: frames_json(&frames).into(),
-                place: frame_place(&frames),
-            };
-            self.known.insert(site, known);
+            self.known.insert(site, Known::of(&frames));
         }
         self.due = Instant::now() + begun.elapsed() * NAMING_SHARE;
     }
 
-    fn tell(&mut self, sample: &Pending) -> Measure {
+    fn tell(&mut self, sample: &Pending, sites: &mut SitePlane) -> Measure {
         let known = match sample.beside {
-            true => Some(
-                self.threads
-                    .entry(sample.thread.1)
-                    .or_insert_with(|| named_by_thread(sample.thread)) as &Known,
-            ),
+            true => Some(self.beside.at(sample.thread, sample.until, sites)),
             false => self.known.get(&sample.site),
         };
         let (pid, tid) = sample.thread;
@@ -217,24 +240,6 @@ impl SamplePlane {
             tid,
             what,
         }
-    }
-}
-
-/// Of native code beside Python functions say little, each is another; `pt_autograd_0` says more.
-fn named_by_thread((pid, tid): (u32, u32)) -> Known {
-    let frame = discover::comm(pid, tid).map(|name| Frame {
-        function: format!("thread {name}"),
-        module: None,
-        offset: None,
-        file: None,
-        line: None,
-        language: Language::Native,
-        inlined: false,
-    });
-    let frames: Vec<Frame> = frame.into_iter().collect();
-    Known {
-        stack: frames_json(&frames).into(),
-        place: frame_place(&frames),
     }
 }
 

@@ -1,8 +1,8 @@
 """Launches short kernels, each after a little work of Python: a device that waits for its host, which is never outside CUDA for a
 millisecond.
 
-Arguments: the simulated libcuda, how many steps, and the library of a thread that launches instead, if there is to be one. The tests
-name its functions.
+Arguments: the simulated libcuda, how many steps, and, if a thread is to launch instead, its library and for how many steps it does so
+at once. The tests name its functions.
 """
 import ctypes
 import sys
@@ -32,6 +32,10 @@ def forward(kernel):
         launch(kernel)
 
 
+def backward(thread, steps):
+    thread.launch_in_thread(20 * steps)
+
+
 def optimize(kernel):
     for _ in range(10):
         work(0.0002)
@@ -46,8 +50,11 @@ check(cuda.cuModuleLoadData(ctypes.byref(module), b"\x7fELF" + bytes(60)))
 check(cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"step"))
 steps = int(sys.argv[2])
 if len(sys.argv) > 3:
-    thread = ctypes.CDLL(sys.argv[3])
-    thread.launch_in_thread(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel, 20 * steps)
+    thread, at_once = ctypes.CDLL(sys.argv[3]), int(sys.argv[4])
+    thread.start_thread(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel)
+    for _ in range(steps // at_once):
+        launch(kernel)
+        backward(thread, at_once)
     steps = 0
 for _ in range(steps):
     forward(kernel)

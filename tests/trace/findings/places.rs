@@ -105,13 +105,13 @@ fn a_call_that_hangs_says_the_line_of_python_that_waits() {
 }
 
 const LAUNCHING: &str = include_str!("../../support/launching_thread.c");
+const WAITS: &str = "eager.py:36 backward";
 const EAGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/eager.py");
 
 /// A device that told what it did, and a host that is never outside CUDA for a millisecond.
-fn eager(options: &[&str], thread: Option<&str>) -> Trace {
+fn eager(options: &[&str], thread: &[&str]) -> Trace {
     let driver = sim_text("libcuda.so.1");
-    let command = ["python3", EAGER, &driver, "300"];
-    let command: Vec<&str> = command.into_iter().chain(thread).collect();
+    let command = [&["python3", EAGER, &driver, "300"], thread].concat();
     Gpuscope::run(options, &command)
         .env("GPUSCOPE_CUPTI", sim_cupti())
         .finish()
@@ -127,7 +127,7 @@ fn launch_bound(trace: &Trace) -> &Value {
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn a_host_that_works_a_little_between_launches_is_named_by_looks_at_it() {
-    let trace = eager(&[], None);
+    let trace = eager(&[], &[]);
     let finding = launch_bound(&trace);
     assert!(percent(&finding["places"], " work") >= 80, "{finding:#}");
     assert!(text(finding, "where").ends_with(" work"), "{finding:#}");
@@ -144,7 +144,7 @@ fn a_host_that_works_a_little_between_launches_is_named_by_looks_at_it() {
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn without_stacks_nobody_looks_between_calls() {
-    let trace = eager(&["--stacks", "none"], None);
+    let trace = eager(&["--stacks", "none"], &[]);
     let causes = trace.summary()["gpu"]["devices"][0]["idle_causes"].as_array();
     for cause in causes.into_iter().flatten() {
         assert_eq!(
@@ -154,12 +154,26 @@ fn without_stacks_nobody_looks_between_calls() {
     }
 }
 
-#[test]
-#[ignore = "needs the simulated CUDA"]
-fn a_thread_beside_python_is_named_by_its_own_name() {
+/// The same where a thread beside Python launches, for so many steps at once, while Python waits.
+fn beside(at_once: &str) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     let library = compile(folder.path(), "thread.so", LAUNCHING, &["-O2", "-shared", "-fPIC"]);
-    let trace = eager(&[], Some(&library.display().to_string()));
+    eager(&[], &[&library.display().to_string(), at_once])
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_thread_beside_python_is_named_by_the_line_that_waits_for_it() {
+    let trace = beside("2");
     let finding = launch_bound(&trace);
+    assert!(percent(&finding["places"], WAITS) >= 80, "{finding:#}");
+    assert_eq!(finding["where"], WAITS, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_thread_that_nobody_waits_for_step_by_step_is_named_by_its_own_name() {
+    let finding = beside("300");
+    let finding = launch_bound(&finding);
     assert!(percent(&finding["places"], "thread backward") >= 80, "{finding:#}");
 }

@@ -131,6 +131,8 @@ impl Examiner {
         let first = self.first.unwrap_or(self.last);
         let end = self.last.max(self.lost_until.unwrap_or(self.last));
         let (from, until) = self.scene.courses.window().unwrap_or((first, self.last));
+        // idle time from before is in no row, though launches may be
+        let from = if self.from < until { from.max(self.from) } else { from };
         // whoever still calls so often that calls are lost is at work
         let until = until.saturating_add(end.saturating_sub(self.last));
         Run {
@@ -250,6 +252,26 @@ mod tests {
     use crate::catalog::{CopyKind, HostMemory};
     use proptest::prelude::*;
     use proptest::sample::select;
+
+    #[test]
+    fn shares_are_of_the_time_of_which_there_are_all_rows() {
+        const MS: i64 = 1_000_000;
+        let launch = |at: i64| Record {
+            ns: Some(MS as u64),
+            layer: "driver",
+            class: Class::Launch,
+            ..Record::new(Kind::Call, at * MS, 7)
+        };
+        let steady_ms = |from: Option<i64>| {
+            let mut examiner = Examiner::new();
+            from.into_iter().for_each(|from| examiner.covers_from(from * MS));
+            (900..2000).step_by(10).for_each(|at| examiner.take(&launch(at)));
+            examiner.run().steady_ns / MS as u64
+        };
+        assert_eq!(steady_ms(None), 1091);
+        assert_eq!(steady_ms(Some(1000)), 991);
+        assert_eq!(steady_ms(Some(3000)), 1091, "there is nothing else");
+    }
 
     #[test]
     fn a_run_without_evidence_has_no_findings() {

@@ -1,0 +1,181 @@
+//! Looks at threads beside a program's Python: PyTorch's own, which runs the backward pass.
+//!
+//! Owns what such a thread works for: the thread of Python is taken to wait for it that slept around the look for half a second at
+//! most, of several the one that slept for the shortest time. That is inferred. Where none did, the thread is named alone.
+
+use super::{Known, STACKS};
+use crate::discover;
+use crate::frame::{Frame, Language};
+use crate::tracer::sites::SitePlane;
+use std::collections::{HashMap, VecDeque};
+
+/// A look waits so long for who slept around it: a sleep is told at its end. Causes of idle time wait for looks a second longer.
+pub(super) const PATIENCE_NS: u64 = 1_000_000_000;
+/// Who sleeps for longer waits for no step: then nothing can be said, as long sleeps are not told of in time.
+const LONGEST_NS: u64 = PATIENCE_NS / 2;
+/// Sleeps of one process that are remembered.
+const SLEEPS: usize = 4096;
+
+/// A thread of Python slept at a call site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sleep {
+    pub tid: u32,
+    pub from: u64,
+    pub until: u64,
+    pub site: u64,
+}
+
+impl Sleep {
+    fn ns(&self) -> u64 {
+        self.until.saturating_sub(self.from)
+    }
+}
+
+/// Who slept lately.
+#[derive(Debug, Default)]
+struct Sleeps(HashMap<u32, VecDeque<Sleep>>);
+
+impl Sleeps {
+    fn add(&mut self, pid: u32, sleep: Sleep) {
+        let known = self.0.entry(pid).or_default();
+        let goes_on = |one: &&mut Sleep| (one.tid, one.site, one.until) == (sleep.tid, sleep.site, sleep.from);
+        // a long one is told in parts
+        if let Some(before) = known.iter_mut().rev().find(goes_on) {
+            before.until = sleep.until;
+            return;
+        }
+        if known.len() == SLEEPS {
+            known.pop_front();
+        }
+        known.push_back(sleep);
+    }
+
+    /// The call site that a thread of `pid` slept at around `at`.
+    fn around(&self, pid: u32, at: u64) -> Option<u64> {
+        let known = self.0.get(&pid)?.iter();
+        let around = known.filter(|sleep| (sleep.from..=sleep.until).contains(&at));
+        let shortest = around.min_by_key(|sleep| sleep.ns())?;
+        (shortest.ns() <= LONGEST_NS).then_some(shortest.site)
+    }
+
+    fn forget(&mut self, until: u64) {
+        for known in self.0.values_mut() {
+            known.retain(|sleep| sleep.until >= until);
+        }
+        self.0.retain(|_, known| !known.is_empty());
+    }
+}
+
+/// Looks at threads beside Python.
+#[derive(Default)]
+pub(super) struct Beside {
+    sleeps: Sleeps,
+    /// Names of threads: they may have ended when they are told of.
+    threads: HashMap<u32, Option<Frame>>,
+    /// By thread, and the site that waits for it; 0: none does.
+    known: HashMap<(u32, u64), Known>,
+}
+
+impl Beside {
+    /// A thread of Python of process `pid` slept.
+    pub(super) fn slept(&mut self, pid: u32, sleep: Sleep) {
+        self.sleeps.add(pid, sleep);
+    }
+
+    /// Such a thread was looked at.
+    pub(super) fn saw(&mut self, (pid, tid): (u32, u32)) {
+        self.threads.entry(tid).or_insert_with(|| thread_frame(pid, tid));
+    }
+
+    /// What ended before `until` is around no look any more.
+    pub(super) fn forget(&mut self, until: u64) {
+        self.sleeps.forget(until);
+    }
+
+    /// Lets go of threads that have ended.
+    pub(super) fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
+        self.threads.retain(|tid, _| living(*tid));
+        self.known.retain(|(tid, _), _| living(*tid));
+    }
+
+    /// What is shown of a thread that was looked at.
+    pub(super) fn at(&mut self, (pid, tid): (u32, u32), at: u64, sites: &mut SitePlane) -> &Known {
+        let site = self.sleeps.around(pid, at).filter(|_| self.known.len() < STACKS);
+        let named = || {
+            let mut frames: Vec<Frame> = self.threads.get(&tid).cloned().flatten().into_iter().collect();
+            let waiting = site.and_then(|site| sites.name_sampled(vec![site]).pop());
+            frames.extend(waiting.into_iter().flat_map(|(_, frames)| frames));
+            Known::of(&frames)
+        };
+        self.known.entry((tid, site.unwrap_or(0))).or_insert_with(named)
+    }
+}
+
+/// Of native code beside Python functions say little, each is another; `pt_autograd_0` says more.
+fn thread_frame(pid: u32, tid: u32) -> Option<Frame> {
+    let name = discover::comm(pid, tid)?;
+    Some(Frame {
+        function: format!("thread {name}"),
+        module: None,
+        offset: None,
+        file: None,
+        line: None,
+        language: Language::Native,
+        inlined: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleep(tid: u32, from: u64, until: u64) -> Sleep {
+        Sleep {
+            tid,
+            from,
+            until,
+            site: u64::from(tid),
+        }
+    }
+
+    #[test]
+    fn of_those_that_slept_around_a_look_the_one_with_the_shortest_sleep_waited() {
+        let mut sleeps = Sleeps::default();
+        sleeps.add(7, sleep(1, 100, 200));
+        sleeps.add(7, sleep(2, 0, 900));
+        sleeps.add(8, sleep(3, 140, 160));
+        assert_eq!(sleeps.around(7, 150), Some(1));
+        assert_eq!(sleeps.around(7, 250), Some(2));
+        assert_eq!((sleeps.around(7, 901), sleeps.around(9, 150)), (None, None));
+    }
+
+    #[test]
+    fn a_sleep_that_is_told_in_parts_is_as_long_as_all_of_them() {
+        let mut sleeps = Sleeps::default();
+        sleeps.add(7, sleep(2, 0, 200));
+        sleeps.add(7, sleep(1, 50, 300));
+        sleeps.add(7, sleep(2, 200, 400));
+        assert_eq!(sleeps.around(7, 250), Some(1));
+        assert_eq!(sleeps.around(7, 350), Some(2));
+    }
+
+    #[test]
+    fn who_sleeps_for_long_waits_for_no_step() {
+        let mut sleeps = Sleeps::default();
+        sleeps.add(7, sleep(1, 0, LONGEST_NS + 1));
+        assert_eq!(sleeps.around(7, 5), None);
+        sleeps.add(7, sleep(2, 0, LONGEST_NS));
+        assert_eq!(sleeps.around(7, 5), Some(2));
+    }
+
+    #[test]
+    fn what_ended_before_is_forgotten() {
+        let mut sleeps = Sleeps::default();
+        (0..2 * SLEEPS as u64).for_each(|at| sleeps.add(7, sleep(1, 2 * at, 2 * at + 1)));
+        assert_eq!(sleeps.0[&7].len(), SLEEPS);
+        sleeps.forget(4 * SLEEPS as u64 - 1);
+        assert_eq!(sleeps.0[&7].len(), 1);
+        sleeps.forget(u64::MAX);
+        assert!(sleeps.0.is_empty());
+    }
+}
