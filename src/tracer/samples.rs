@@ -154,7 +154,7 @@ impl SamplePlane {
         let thread = (sample.stack.tgid, sample.stack.tid);
         let beside = sample.is_between() && sample.running() && sample.stack.python == PYTHON_THREAD;
         let (running, between) = (sample.running(), sample.is_between());
-        let sleeps = !running && !between && !sample.stack.frames.is_empty();
+        let sleeps = !running && !sample.stack.frames.is_empty();
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;

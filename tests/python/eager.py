@@ -1,7 +1,7 @@
 """Launches short kernels, each after a little work of Python: a device that waits for its host, which is never outside CUDA for a
 millisecond.
 
-Arguments: the simulated libcuda, how many steps, and, if a thread is to launch instead, its library and for how many steps it does so
+Arguments: the simulated libcuda, how many steps, and, if a thread is to launch instead, its library and how often it does so
 at once. The tests name its functions.
 """
 import ctypes
@@ -32,8 +32,8 @@ def forward(kernel):
         launch(kernel)
 
 
-def backward(thread, steps):
-    thread.launch_in_thread(20 * steps)
+def backward(thread, times):
+    thread.launch_in_thread(times)
 
 
 def optimize(kernel):
@@ -52,7 +52,7 @@ steps = int(sys.argv[2])
 if len(sys.argv) > 3:
     thread, at_once = ctypes.CDLL(sys.argv[3]), int(sys.argv[4])
     thread.start_thread(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel)
-    for _ in range(steps // at_once):
+    for _ in range(20 * steps // at_once):
         launch(kernel)
         backward(thread, at_once)
     steps = 0

@@ -223,7 +223,7 @@ fn idle_time_of_a_flight_recorder_lies_within_what_it_covers() {
         .expect("idle gaps");
     let share = number(&gaps["share"]);
     assert!(
-        (share - total / window).abs() < 0.1,
+        (share - total / window).abs() < 0.05,
         "{share} of the time, {total} of {window}"
     );
 }

@@ -58,6 +58,21 @@ fn a_host_that_works_is_named_by_its_function() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn a_host_that_the_kernel_fetches_pages_for_is_named_by_its_function() {
+    const FAULTING: &str = include_str!("../../support/faulting_user.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-ldl"];
+    let program = compile(folder.path(), "faulting", FAULTING, &flags);
+    let command = [program.display().to_string(), sim_text("libcuda.so.1"), "60".to_owned()];
+    let trace = Gpuscope::run(&[], &command.each_ref().map(String::as_str))
+        .finish()
+        .ok();
+    let outside = &trace.summary()["outside_cuda"][0];
+    assert!(percent(&outside["places"], " touch") >= 80, "{outside:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn without_stacks_no_place_is_named_and_that_is_said() {
     let trace = run(&["--stacks", "none"], "sleep");
     let finding = host_bound(findings(trace.summary()));
@@ -154,7 +169,7 @@ fn without_stacks_nobody_looks_between_calls() {
     }
 }
 
-/// The same where a thread beside Python launches, for so many steps at once, while Python waits.
+/// The same where a thread beside Python launches, so often at once, while Python waits.
 fn beside(at_once: &str) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     let library = compile(folder.path(), "thread.so", LAUNCHING, &["-O2", "-shared", "-fPIC"]);
@@ -164,16 +179,19 @@ fn beside(at_once: &str) -> Trace {
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn a_thread_beside_python_is_named_by_the_line_that_waits_for_it() {
-    let trace = beside("2");
-    let finding = launch_bound(&trace);
-    assert!(percent(&finding["places"], WAITS) >= 80, "{finding:#}");
-    assert_eq!(finding["where"], WAITS, "{finding:#}");
+    // for 12 ms, and for less than one
+    for at_once in ["40", "2"] {
+        let trace = beside(at_once);
+        let finding = launch_bound(&trace);
+        assert!(percent(&finding["places"], WAITS) >= 80, "{at_once}: {finding:#}");
+        assert_eq!(finding["where"], WAITS, "{at_once}: {finding:#}");
+    }
 }
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn a_thread_that_nobody_waits_for_step_by_step_is_named_by_its_own_name() {
-    let finding = beside("300");
-    let finding = launch_bound(&finding);
+    let trace = beside("6000");
+    let finding = launch_bound(&trace);
     assert!(percent(&finding["places"], "thread backward") >= 80, "{finding:#}");
 }

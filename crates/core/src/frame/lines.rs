@@ -42,6 +42,8 @@ const STARTS: &[&str] = &[
     "clone",
     "__clone3",
 ];
+/// Libraries whose code without names lies around that: of C, and of the threads of C++.
+const RUNTIMES: &[&str] = &["libc.", "libstdc++."];
 /// Where sources of standard libraries lie: their code is compiled into programs.
 const STANDARD: &[&str] = &["/rustc/", "/include/c++/"];
 const INSTALLED: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "];
@@ -70,20 +72,19 @@ pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
 
 /// Up to the function of CUDA that was called: what that calls within CUDA has no names.
 fn without_end(inward: &[Frame]) -> &[Frame] {
-    let named = inward.iter().position(|frame| !(is_nameless(frame) && is_cuda(frame)));
+    let says_little = |frame: &Frame| (is_nameless(frame) || is_linked_in(frame)) && is_cuda(frame);
+    let named = inward.iter().position(|frame| !says_little(frame));
     &inward[named.unwrap_or(0)..]
 }
 
 /// Without the frames that every program begins with; at least one is left.
 fn without_start(outward: &[Frame]) -> &[Frame] {
+    let of_runtime = |frame: &Frame| {
+        let module = frame.module.as_deref().unwrap_or_default();
+        RUNTIMES.iter().any(|runtime| module.starts_with(runtime))
+    };
     let begins = |frame: &Frame| {
-        let of_libc = || {
-            frame
-                .module
-                .as_deref()
-                .is_some_and(|module| module.starts_with("libc."))
-        };
-        starts(frame) || (frame.language == Language::Native && is_nameless(frame) && of_libc())
+        starts(frame) || (frame.language == Language::Native && is_nameless(frame) && of_runtime(frame))
     };
     let last = outward.iter().rposition(|frame| !begins(frame)).unwrap_or(0);
     &outward[..outward.len().min(last + 1)]
@@ -114,6 +115,11 @@ fn nameless_together(a: &Frame, b: &Frame) -> bool {
 /// An address stands in the place of its name.
 pub(super) fn is_nameless(frame: &Frame) -> bool {
     frame.function.starts_with("0x")
+}
+
+/// It is a library's that is linked in, and says nothing but that.
+fn is_linked_in(frame: &Frame) -> bool {
+    frame.function.contains(LINKED_IN)
 }
 
 fn step(frames: &[&Frame]) -> String {
@@ -344,6 +350,8 @@ mod tests {
         assert_eq!(own_path(&stack).collect::<Vec<_>>(), ["train.py:33 <module>"]);
         stack.remove(1);
         assert_eq!(frame_lines(&stack), ["cuMemAlloc_v2 (libcuda.so.1)"]);
+        let thread_of_cpp = [native("worker", "app"), native("0xecdb3", "libstdc++.so.6.0.33")];
+        assert_eq!(frame_lines(&thread_of_cpp), ["worker (app)"]);
         assert_eq!(
             frame_lines(&begin)[0],
             "__libc_start_main (libc.so.6)",
@@ -408,7 +416,7 @@ mod tests {
             native("cudaMalloc", "app"),
             native("main", "app"),
         ];
-        assert_eq!(frame_place(&stack).as_deref(), Some("main (app)"));
+        assert_eq!(frame_lines(&stack), ["main (app)", "by cudaMalloc"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Where a thread runs: the kernel notes its stack at the ticks of a clock that goes while it is on a CPU, as far as frame
 //! pointers lead.
 //!
-//! Owns the layout of the kernel's events, and whether time that is spent in the kernel itself is seen.
+//! Owns the layout of the kernel's events, and whether time that is spent in the kernel itself is seen: who may not look there sees
+//! which code the kernel fetches pages for, as for managed memory that a device had.
 
 use crate::stack::wire::NATIVE;
 use crate::wire::{u32_at, u64_at};
@@ -11,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const PAGE: usize = 4096;
-/// One for what the kernel says of its ring, and the ring.
+/// One for what the kernel says of its ring, and the ring: it holds what is noted between two looks.
 const MAPPED: usize = 3 * PAGE;
 const RING: u64 = 2 * PAGE as u64;
 const HEAD: usize = 1024;
@@ -19,7 +20,12 @@ const TAIL: usize = 1032;
 /// Of a running thread, 2 ms apart: when it is looked at, the last one is of the same moment, nearly.
 const PERIOD_NS: u64 = 2_000_000;
 
+/// Of so many page faults one is noted: of those that take long there are few between two looks, and who has very many pays for each.
+const FAULTS: u64 = 16;
+
 const SOFTWARE: u32 = 1;
+const OF_PAGE_FAULTS: u64 = 2;
+const SET_OUTPUT: libc::c_ulong = 0x2405;
 const TIME_AND_STACK: u64 = 1 << 2 | 1 << 5;
 const WITHOUT_KERNEL: u64 = 1 << 5;
 const WITHOUT_HYPERVISOR: u64 = 1 << 6;
@@ -65,6 +71,8 @@ pub(super) enum Refused {
 /// The clock of one thread; and the newest stack that it has noted.
 pub(super) struct Clock {
     _event: OwnedFd,
+    /// Of code that waits for the kernel to fetch a page, where the clock stands still meanwhile.
+    _faults: Option<OwnedFd>,
     at: NonNull<u8>,
     newest: Option<(u64, Vec<u64>)>,
 }
@@ -77,9 +85,13 @@ impl Clock {
     /// The thread is gone, or this user may not have it.
     pub(super) fn start(tid: u32) -> Result<Clock, Refused> {
         // who may not look into the kernel may yet look at its own programs
-        let event = open(tid, 0)
-            .or_else(|_| open(tid, WITHOUT_KERNEL))
-            .map_err(|error| refusal(&error))?;
+        let (event, with_kernel) = match open(tid, Wanted::clock(0)) {
+            Ok(event) => (event, true),
+            Err(_) => (
+                open(tid, Wanted::clock(WITHOUT_KERNEL)).map_err(|error| refusal(&error))?,
+                false,
+            ),
+        };
         // SAFETY: a new mapping of the event's own pages, wherever there is room
         let at = unsafe {
             let rights = libc::PROT_READ | libc::PROT_WRITE;
@@ -94,8 +106,10 @@ impl Clock {
         };
         let at = NonNull::new(at.cast::<u8>()).filter(|_| at != libc::MAP_FAILED);
         let at = at.ok_or_else(|| refusal(&io::Error::last_os_error()))?;
+        let faults = if with_kernel { None } else { faults_into(&event, tid) };
         Ok(Clock {
             _event: event,
+            _faults: faults,
             at,
             newest: None,
         })
@@ -153,17 +167,38 @@ fn stack_of(sample: &[u8]) -> (u64, Vec<u64>) {
     (u64_at(sample, 0), addresses.take(NATIVE).collect())
 }
 
-fn open(tid: u32, flags: u64) -> io::Result<OwnedFd> {
-    let wanted = Wanted {
-        kind: SOFTWARE,
-        size: size_of::<Wanted>() as u32,
-        period: PERIOD_NS,
-        tells: TIME_AND_STACK,
-        flags: flags | WITHOUT_HYPERVISOR | WITHOUT_KERNELS_STACK | OF_OUR_CLOCK,
-        clock: libc::CLOCK_MONOTONIC as u32,
-        longest: NATIVE as u16,
-        ..Wanted::default()
-    };
+impl Wanted {
+    fn clock(flags: u64) -> Wanted {
+        Wanted {
+            kind: SOFTWARE,
+            size: size_of::<Wanted>() as u32,
+            period: PERIOD_NS,
+            tells: TIME_AND_STACK,
+            flags: flags | WITHOUT_HYPERVISOR | WITHOUT_KERNELS_STACK | OF_OUR_CLOCK,
+            clock: libc::CLOCK_MONOTONIC as u32,
+            longest: NATIVE as u16,
+            ..Wanted::default()
+        }
+    }
+
+    fn faults() -> Wanted {
+        Wanted {
+            config: OF_PAGE_FAULTS,
+            period: FAULTS,
+            ..Wanted::clock(WITHOUT_KERNEL)
+        }
+    }
+}
+
+/// Page faults of a thread, noted in the ring of its clock; `None`: this kernel does not.
+fn faults_into(clock: &OwnedFd, tid: u32) -> Option<OwnedFd> {
+    let faults = open(tid, Wanted::faults()).ok()?;
+    // SAFETY: both are ours, and nothing is passed but their numbers
+    let set = unsafe { libc::ioctl(faults.as_raw_fd(), SET_OUTPUT, clock.as_raw_fd()) };
+    (set == 0).then_some(faults)
+}
+
+fn open(tid: u32, wanted: Wanted) -> io::Result<OwnedFd> {
     let (any_cpu, no_group) = (-1, -1);
     // SAFETY: the kernel reads `wanted`, which says how long it is, and keeps nothing of it
     let event = unsafe {

@@ -237,14 +237,14 @@ fn is_measured(end: &End<'_>, pid: u32) -> bool {
     end.courses.is_measured(pid) && !end.run.records_missing
 }
 
-const AHEAD: &str = "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead (DataLoader: \
-                     num_workers, prefetch_factor), or give the device more before it: then it works meanwhile";
+const AHEAD: &str = "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead (in PyTorch: \
+                     num_workers and prefetch_factor of a DataLoader), or give the device more before it: then it works meanwhile";
 const COMPILES: &str = "if it compiles: before the work begins, for few shapes (pad or bucket what varies), and keep what was compiled \
                         (jax_compilation_cache_dir, TORCHINDUCTOR_CACHE_DIR, CUDA_CACHE_PATH); if not, do the host's work in other \
                         threads or processes, a step ahead";
 
-const WAITS: &str = "have what the host itself waits for ready a step ahead: more workers and a deeper queue (DataLoader: num_workers, \
-                     prefetch_factor, persistent_workers), faster storage, less work for each item; or do without the sleep or the lock";
+const WAITS: &str = "have what the host itself waits for ready a step ahead: more workers and a deeper queue (in PyTorch: num_workers, \
+                     prefetch_factor and persistent_workers of a DataLoader), faster storage, less work for each item; or do without the sleep or the lock";
 
 /// Times that the host came back to load code.
 struct Loads {

@@ -152,8 +152,8 @@ impl Rule for IdleGaps {
                 self.meanwhile(&gaps, evidence.ns)
             ),
             cure:
-                "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead: \
-                   DataLoader(num_workers, prefetch_factor, persistent_workers)"
+                "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead (in PyTorch: \
+                   num_workers, prefetch_factor and persistent_workers of a DataLoader)"
                     .to_owned(),
             thresholds: format!(
                 "gaps of {} or more in the steady part, {PERCENT} % of it in all",
