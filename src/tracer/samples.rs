@@ -16,7 +16,7 @@ use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::{LOOK_NS, Outside};
 use crate::stack::wire::PYTHON_THREAD;
-use beside::{Beside, PATIENCE_NS, Sleep};
+use beside::{Beside, Sleep};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -49,6 +49,7 @@ impl Known {
 }
 
 /// A sample whose stack has no name yet.
+#[derive(Debug)]
 struct Pending {
     site: u64,
     until: u64,
@@ -132,7 +133,9 @@ impl SamplePlane {
     /// Lets go of threads that have ended.
     fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
         self.clocks.retain(|tid, _| living(*tid));
-        self.beside.keep_only(living);
+        let untold = self.pending.iter().filter(|sample| sample.beside);
+        let untold: HashSet<u32> = untold.map(|sample| sample.thread.1).collect();
+        self.beside.keep_only(|tid| living(tid) || untold.contains(&tid));
     }
 
     /// Takes in what has come.
@@ -152,9 +155,9 @@ impl SamplePlane {
             return;
         }
         let thread = (sample.stack.tgid, sample.stack.tid);
-        let beside = sample.is_between() && sample.running() && sample.stack.python == PYTHON_THREAD;
         let (running, between) = (sample.running(), sample.is_between());
-        let sleeps = !running && !sample.stack.frames.is_empty();
+        let beside = between && running && sample.stack.python == PYTHON_THREAD;
+        let (sleeps, waited) = (!running && !sample.stack.frames.is_empty(), sample.waited());
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
@@ -162,19 +165,12 @@ impl SamplePlane {
             true => sites.keep_sampled(&stack),
             false => 0,
         };
-        if beside {
-            self.beside.saw(thread);
-        }
         if sleeps && site != 0 {
-            let sleep = Sleep {
-                tid: thread.1,
-                from: sample.until.saturating_sub(sample.ns),
-                until: sample.until,
-                site,
-            };
-            self.beside.slept(thread.0, sleep);
+            let (from, until) = (sample.until.saturating_sub(sample.ns), sample.until);
+            let tid = thread.1;
+            self.beside.slept(thread.0, Sleep { tid, from, until, site });
         }
-        self.pending.push(Pending {
+        let pending = Pending {
             site,
             until: sample.until,
             ns: sample.ns,
@@ -182,27 +178,29 @@ impl SamplePlane {
             between,
             beside,
             thread,
-        });
+        };
+        match beside {
+            true => self.beside.looked(pending),
+            // it stands for no time of its own
+            false if waited => {}
+            false => self.pending.push(pending),
+        }
     }
 
     /// Samples with their stacks; those whose stacks have no names yet stay, unless all are wanted.
     fn reported(&mut self, sites: &mut SitePlane, wanted: Wanted) -> Vec<Measure> {
+        let settled = self.beside.settled(monotonic_ns(), wanted == Wanted::All);
+        self.pending.extend(settled);
         let full = self.pending.len() >= PENDING;
         let all = full || wanted == Wanted::All || wanted == Wanted::Due && Instant::now() >= self.due;
         if all {
             self.name(sites);
         }
-        let (known, whole, now) = (&self.known, full || wanted == Wanted::All, monotonic_ns());
-        let is_due = |sample: &mut Pending| match sample.beside {
-            true => whole || now.saturating_sub(sample.until) >= PATIENCE_NS,
-            false => all || known.contains_key(&sample.site),
-        };
-        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
-        let told = due.into_iter().map(|sample| self.tell(&sample, sites)).collect();
-        let waiting = self.pending.iter().filter(|sample| sample.beside);
-        let oldest = waiting.map(|sample| sample.until).min();
-        self.beside.forget(oldest.unwrap_or(now.saturating_sub(PATIENCE_NS)));
-        told
+        let known = &self.known;
+        let is_named = |sample: &Pending| known.contains_key(&sample.site) || sample.beside && sample.site == 0;
+        let due = self.pending.extract_if(.., |sample| all || is_named(sample));
+        let due: Vec<Pending> = due.collect();
+        due.into_iter().map(|sample| self.tell(&sample, sites)).collect()
     }
 
     fn name(&mut self, sites: &mut SitePlane) {
@@ -217,7 +215,7 @@ impl SamplePlane {
 
     fn tell(&mut self, sample: &Pending, sites: &mut SitePlane) -> Measure {
         let known = match sample.beside {
-            true => Some(self.beside.at(sample.thread, sample.until, sites)),
+            true => Some(self.beside.shown(sample, sites)),
             false => self.known.get(&sample.site),
         };
         let (pid, tid) = sample.thread;

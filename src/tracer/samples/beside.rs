@@ -3,18 +3,20 @@
 //! Owns what such a thread works for: the thread of Python is taken to wait for it that slept around the look for half a second at
 //! most, of several the one that slept for the shortest time. That is inferred. Where none did, the thread is named alone.
 
-use super::{Known, STACKS};
+use super::{Known, Pending, STACKS};
 use crate::discover;
 use crate::frame::{Frame, Language};
 use crate::tracer::sites::SitePlane;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A look waits so long for who slept around it: a sleep is told at its end. Causes of idle time wait for looks a second longer.
-pub(super) const PATIENCE_NS: u64 = 1_000_000_000;
+const PATIENCE_NS: u64 = 1_000_000_000;
 /// Who sleeps for longer waits for no step: then nothing can be said, as long sleeps are not told of in time.
 const LONGEST_NS: u64 = PATIENCE_NS / 2;
 /// Sleeps of one process that are remembered.
 const SLEEPS: usize = 4096;
+/// Looks that wait.
+const LOOKS: usize = 1 << 16;
 
 /// A thread of Python slept at a call site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,8 @@ impl Sleeps {
 #[derive(Default)]
 pub(super) struct Beside {
     sleeps: Sleeps,
+    /// Those that wait for who slept around them, in the order in which they came.
+    looks: VecDeque<Pending>,
     /// Names of threads: they may have ended when they are told of.
     threads: HashMap<u32, Option<Frame>>,
     /// By thread, and the site that waits for it; 0: none does.
@@ -83,31 +87,49 @@ impl Beside {
     }
 
     /// Such a thread was looked at.
-    pub(super) fn saw(&mut self, (pid, tid): (u32, u32)) {
+    pub(super) fn looked(&mut self, look: Pending) {
+        let (pid, tid) = look.thread;
         self.threads.entry(tid).or_insert_with(|| thread_frame(pid, tid));
+        self.looks.push_back(look);
     }
 
-    /// What ended before `until` is around no look any more.
-    pub(super) fn forget(&mut self, until: u64) {
-        self.sleeps.forget(until);
+    /// Those of which it is known by now who slept around them, with its site; `last`: nothing comes any more.
+    pub(super) fn settled(&mut self, now: u64, last: bool) -> Vec<Pending> {
+        let is_old = |look: &mut Pending| now.saturating_sub(look.until) >= PATIENCE_NS;
+        let mut settled = Vec::new();
+        while let Some(look) = self.looks.pop_front_if(|look| last || is_old(look)) {
+            settled.push(look);
+        }
+        let too_many = self.looks.len().saturating_sub(LOOKS);
+        settled.extend(self.looks.drain(..too_many));
+        for look in &mut settled {
+            look.site = self.sleeps.around(look.thread.0, look.until).unwrap_or(0);
+        }
+        let oldest = self.looks.front().map_or(now, |look| look.until);
+        // parts of a sleep that goes on are needed as long as it does
+        self.sleeps.forget(oldest.min(now.saturating_sub(PATIENCE_NS)));
+        settled
     }
 
-    /// Lets go of threads that have ended.
+    /// Lets go of threads that have ended, but for those of looks that wait.
     pub(super) fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
-        self.threads.retain(|tid, _| living(*tid));
+        let untold: HashSet<u32> = self.looks.iter().map(|look| look.thread.1).collect();
+        self.threads.retain(|tid, _| living(*tid) || untold.contains(tid));
         self.known.retain(|(tid, _), _| living(*tid));
     }
 
-    /// What is shown of a thread that was looked at.
-    pub(super) fn at(&mut self, (pid, tid): (u32, u32), at: u64, sites: &mut SitePlane) -> &Known {
-        let site = self.sleeps.around(pid, at).filter(|_| self.known.len() < STACKS);
+    /// What is shown of such a look.
+    pub(super) fn shown(&mut self, look: &Pending, sites: &mut SitePlane) -> &Known {
+        let tid = look.thread.1;
+        let has_room = self.known.len() < STACKS || self.known.contains_key(&(tid, look.site));
+        let site = if has_room { look.site } else { 0 };
         let named = || {
             let mut frames: Vec<Frame> = self.threads.get(&tid).cloned().flatten().into_iter().collect();
-            let waiting = site.and_then(|site| sites.name_sampled(vec![site]).pop());
+            let waiting = sites.name_sampled(vec![site]).pop();
             frames.extend(waiting.into_iter().flat_map(|(_, frames)| frames));
             Known::of(&frames)
         };
-        self.known.entry((tid, site.unwrap_or(0))).or_insert_with(named)
+        self.known.entry((tid, site)).or_insert_with(named)
     }
 }
 
@@ -169,13 +191,52 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_before_is_forgotten() {
+    fn no_more_sleeps_are_remembered_than_there_is_room_for() {
         let mut sleeps = Sleeps::default();
         (0..2 * SLEEPS as u64).for_each(|at| sleeps.add(7, sleep(1, 2 * at, 2 * at + 1)));
         assert_eq!(sleeps.0[&7].len(), SLEEPS);
-        sleeps.forget(4 * SLEEPS as u64 - 1);
-        assert_eq!(sleeps.0[&7].len(), 1);
         sleeps.forget(u64::MAX);
         assert!(sleeps.0.is_empty());
+    }
+
+    fn look(until: u64) -> Pending {
+        Pending {
+            site: 0,
+            until,
+            ns: 1,
+            running: true,
+            between: true,
+            beside: true,
+            thread: (7, 9),
+        }
+    }
+
+    #[test]
+    fn a_look_waits_for_who_slept_around_it() {
+        let mut beside = Beside::default();
+        let sites = |settled: Vec<Pending>| settled.iter().map(|look| look.site).collect::<Vec<u64>>();
+        beside.looked(look(PATIENCE_NS));
+        beside.slept(7, sleep(2, PATIENCE_NS - 5, PATIENCE_NS + 5));
+        assert!(beside.settled(PATIENCE_NS + 9, false).is_empty());
+        beside.keep_only(|_| false);
+        assert!(beside.threads.contains_key(&9), "its name is still to be told");
+        assert_eq!(sites(beside.settled(2 * PATIENCE_NS, false)), [2]);
+        beside.looked(look(2 * PATIENCE_NS));
+        assert_eq!(sites(beside.settled(2 * PATIENCE_NS, true)), [0]);
+        beside.keep_only(|_| false);
+        assert!(beside.threads.is_empty());
+    }
+
+    #[test]
+    fn a_sleep_that_goes_on_is_as_long_as_it_is_where_nobody_looked_meanwhile() {
+        let mut beside = Beside::default();
+        let parts = LONGEST_NS / 2;
+        for part in 0..6 {
+            beside.slept(7, sleep(2, part * parts, (part + 1) * parts));
+            beside.settled((part + 1) * parts, false);
+        }
+        beside.looked(look(6 * parts));
+        let settled = beside.settled(u64::MAX, true);
+        assert_eq!(settled[0].site, 0, "it slept for longer than anybody waits for a step");
     }
 }

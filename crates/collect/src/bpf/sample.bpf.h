@@ -15,15 +15,15 @@
 #define STACK_EVERY_NS (2ull * 1000 * 1000) /* of one thread, as it leaves its CPU */
 #define STACKS_AT_ONCE 64
 #define SHORTEST_OFF_NS (50ull * 1000)
-#define OLDEST_NS (4ull * 1000 * 1000) /* the stack of a look at who sleeps, where none was taken since */
+#define OLDEST_NS (4ull * 1000 * 1000) /* the stack of who waits, where none was taken as it left its CPU */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } samples SEC(".maps");
 
-/* When a thread was looked at last between calls, by the lower bits of its process's id: who sleeps then in the same process is looked at,
- * too, as it may wait for that thread. */
+/* When a thread beside Python was looked at last between calls, by the lower bits of its process's id: who is off its CPU then may wait
+ * for that thread. */
 #define LOOKED_SLOTS 1024
 __u64 looked_at[LOOKED_SLOTS];
 
@@ -97,15 +97,15 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task)
 		look_at_stack(ctx, sampled, bpf_get_current_pid_tgid(), now, SITE_AT_PLACE);
 }
 
-/* A thread comes back that has slept since `since`, and had called a moment before. */
-static __always_inline void send_look(struct sampled *sampled, const struct thread *thread, __u32 tgid,
-				      __u64 since)
+/* Tells of a thread that comes back, and had called a moment before it left its CPU at `since`, where it was. */
+static __always_inline void send_waited(struct sampled *sampled, const struct thread *thread, __u32 tgid,
+					__u64 since)
 {
 	__u64 looked = looked_at[tgid & (LOOKED_SLOTS - 1)];
 
 	if (looked < since || !sampled->left_with || sampled->left_with + OLDEST_NS < looked)
 		return;
-	sampled->stack.event.flags |= SITE_BETWEEN;
+	sampled->stack.event.flags |= SITE_WAITED;
 	send_sample(sampled, looked, looked - thread->returned);
 }
 
@@ -120,10 +120,14 @@ static __always_inline void switched_in(struct task_struct *task)
 	since = sampled->off_since;
 	sampled->off_since = 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!thread || now - since < SHORTEST_OFF_NS || !is_outside(thread))
+	if (!thread || !is_outside(thread)) {
+		sampled->left_with = 0;
+		return;
+	}
+	if (now - since < SHORTEST_OFF_NS)
 		return;
 	if (!is_outside_for_long(thread, now))
-		send_look(sampled, thread, task->tgid, since);
+		send_waited(sampled, thread, task->tgid, since);
 	else if (sampled->left_with == since) /* another stack would be another place */
 		send_sample(sampled, now, now - since);
 }
@@ -162,11 +166,11 @@ int thread_ticked(struct bpf_perf_event_data *ctx)
 	if (!outside && !(thread->depth && now - thread->frames[0].entered >= HANGING_NS))
 		return 0;
 	for_long = is_outside_for_long(thread, now);
-	if (outside && !for_long) {
+	if (outside && !for_long)
 		flags |= SITE_BETWEEN;
-		looked_at[(thread->ids >> 32) & (LOOKED_SLOTS - 1)] = now;
-	}
 	look_at_stack(ctx, sampled, thread->ids, now, flags);
+	if (flags & SITE_BETWEEN && sampled->stack.event.python == PYTHON_THREAD)
+		looked_at[(thread->ids >> 32) & (LOOKED_SLOTS - 1)] = now;
 	if (outside)
 		send_sample(sampled, now, for_long ? ctx->sample_period : now - thread->returned);
 	return 0;

@@ -9,7 +9,7 @@ struct sampled {
 	__u64 sequence;  /* odd: it is being changed */
 	__u64 off_since; /* when the thread left its CPU, 0: it is on one; CLOCK_MONOTONIC ns, as the others */
 	__u64 next;      /* when stacks would be taken at their greatest rate, were each taken in its turn */
-	__u64 left_with; /* when the stack was taken that it left its CPU with, 0: it was on it */
+	__u64 left_with; /* when the stack was taken, if the thread left its CPU with it outside CUDA; else 0 */
 	/* from here on it goes to user space */
 	__u64 at; /* when the stack was taken, 0: none was; of a sample: when it ends */
 	__u64 ns; /* of a sample: the time that it stands for */

@@ -27,6 +27,7 @@ enum site_flag {
 	SITE_AT_PLACE = 128,     /* taken inside a function: the first address is that place */
 	SITE_ON_CPU = 256,       /* the thread ran when it was taken */
 	SITE_BETWEEN = 512,      /* taken a moment after a call: it stands for no time but a look */
+	SITE_WAITED = 1024,      /* the thread was off its CPU while one beside Python was looked at */
 };
 
 enum site_python {

@@ -2,7 +2,7 @@
 //!
 //! Owns what a sample is. When stacks are taken, and how, is an engine's business.
 
-use crate::stack::wire::{BETWEEN, NATIVE, ON_CPU, PYTHON, PythonFrame, SITE_BYTES, SiteEvent, SiteRecord};
+use crate::stack::wire::{BETWEEN, NATIVE, ON_CPU, PYTHON, PythonFrame, SITE_BYTES, SiteEvent, SiteRecord, WAITED};
 use crate::wire::{MEMORY_SITE, bytes_of, u64_at, zero};
 
 /// Between two ticks of a thread's clock: 99 a second, so that it does not go with what happens each millisecond.
@@ -55,6 +55,13 @@ impl Sample {
     #[must_use]
     pub fn is_between(&self) -> bool {
         self.stack.flags & BETWEEN != 0
+    }
+
+    /// Its thread was off its CPU while one beside the program's Python was looked at, and had called a moment before: it stands for
+    /// no time, and says where that was.
+    #[must_use]
+    pub fn waited(&self) -> bool {
+        self.stack.flags & WAITED != 0
     }
 
     /// Its thread was on a CPU.

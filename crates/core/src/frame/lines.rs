@@ -41,6 +41,7 @@ const STARTS: &[&str] = &[
     "start_thread",
     "clone",
     "__clone3",
+    "execute_native_thread_routine",
 ];
 /// Libraries whose code without names lies around that: of C, and of the threads of C++.
 const RUNTIMES: &[&str] = &["libc.", "libstdc++."];
@@ -72,7 +73,8 @@ pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
 
 /// Up to the function of CUDA that was called: what that calls within CUDA has no names.
 fn without_end(inward: &[Frame]) -> &[Frame] {
-    let says_little = |frame: &Frame| (is_nameless(frame) || is_linked_in(frame)) && is_cuda(frame);
+    let linked_in = |frame: &Frame| CUDA.iter().any(|library| is_linked_in(frame, library));
+    let says_little = |frame: &Frame| is_nameless(frame) && is_cuda(frame) || linked_in(frame);
     let named = inward.iter().position(|frame| !says_little(frame));
     &inward[named.unwrap_or(0)..]
 }
@@ -84,7 +86,8 @@ fn without_start(outward: &[Frame]) -> &[Frame] {
         RUNTIMES.iter().any(|runtime| module.starts_with(runtime))
     };
     let begins = |frame: &Frame| {
-        starts(frame) || (frame.language == Language::Native && is_nameless(frame) && of_runtime(frame))
+        let is_native = frame.language == Language::Native;
+        starts(frame) || is_native && (is_standard(frame) || is_nameless(frame) && of_runtime(frame))
     };
     let last = outward.iter().rposition(|frame| !begins(frame)).unwrap_or(0);
     &outward[..outward.len().min(last + 1)]
@@ -115,11 +118,6 @@ fn nameless_together(a: &Frame, b: &Frame) -> bool {
 /// An address stands in the place of its name.
 pub(super) fn is_nameless(frame: &Frame) -> bool {
     frame.function.starts_with("0x")
-}
-
-/// It is a library's that is linked in, and says nothing but that.
-fn is_linked_in(frame: &Frame) -> bool {
-    frame.function.contains(LINKED_IN)
 }
 
 fn step(frames: &[&Frame]) -> String {
@@ -188,9 +186,13 @@ pub(super) fn serves(frame: &Frame) -> bool {
 
 /// Of a library whose name begins so, also where that is linked in.
 fn is_of(frame: &Frame, library: &str) -> bool {
-    let name = frame.function.trim_start_matches('_');
     let module = frame.module.as_deref().unwrap_or_default();
-    module.starts_with(library) || name.contains(LINKED_IN) && name.starts_with(library)
+    module.starts_with(library) || is_linked_in(frame, library)
+}
+
+fn is_linked_in(frame: &Frame, library: &str) -> bool {
+    let name = frame.function.trim_start_matches('_');
+    name.contains(LINKED_IN) && name.starts_with(library)
 }
 
 /// Whether a module of that name is CUDA's own: its driver, its runtime.
@@ -350,7 +352,15 @@ mod tests {
         assert_eq!(own_path(&stack).collect::<Vec<_>>(), ["train.py:33 <module>"]);
         stack.remove(1);
         assert_eq!(frame_lines(&stack), ["cuMemAlloc_v2 (libcuda.so.1)"]);
-        let thread_of_cpp = [native("worker", "app"), native("0xecdb3", "libstdc++.so.6.0.33")];
+        let thread_of_cpp = [
+            native("worker", "app"),
+            native(
+                "std::thread::_State_impl<std::thread::_Invoker<std::tuple<worker>>>::_M_run",
+                "app",
+            ),
+            native("0xecdb3", "libstdc++.so.6.0.33"),
+            native("start_thread", "libc.so.6"),
+        ];
         assert_eq!(frame_lines(&thread_of_cpp), ["worker (app)"]);
         assert_eq!(
             frame_lines(&begin)[0],

@@ -12,25 +12,33 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const PAGE: usize = 4096;
-/// One for what the kernel says of its ring, and the ring: it holds what is noted between two looks.
+/// One for what the kernel says of its ring, and the ring.
 const MAPPED: usize = 3 * PAGE;
 const RING: u64 = 2 * PAGE as u64;
+/// Where the newest record begins: the kernel writes each below the one before, and over the oldest.
 const HEAD: usize = 1024;
-const TAIL: usize = 1032;
+/// No record is longer: what it begins with, a time, and a stack with its marks.
+const LONGEST: u64 = 8 * (3 + NATIVE as u64 + 8);
 /// Of a running thread, 2 ms apart: when it is looked at, the last one is of the same moment, nearly.
 const PERIOD_NS: u64 = 2_000_000;
 
-/// Of so many page faults one is noted: of those that take long there are few between two looks, and who has very many pays for each.
+/// Of so many page faults one is noted at least: of those that take long there are few between two looks.
 const FAULTS: u64 = 16;
+/// And at most.
+const MANY_FAULTS: u64 = 1 << 14;
+/// From one look to the next so many notes are as many as are wanted: each costs the thread a walk through its stack.
+const NOTES: std::ops::RangeInclusive<u64> = 6..=16;
 
 const SOFTWARE: u32 = 1;
 const OF_PAGE_FAULTS: u64 = 2;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
+const SET_PERIOD: libc::c_ulong = 0x4008_2404;
 const TIME_AND_STACK: u64 = 1 << 2 | 1 << 5;
 const WITHOUT_KERNEL: u64 = 1 << 5;
 const WITHOUT_HYPERVISOR: u64 = 1 << 6;
 const WITHOUT_KERNELS_STACK: u64 = 1 << 21;
 const OF_OUR_CLOCK: u64 = 1 << 25;
+const BACKWARDS: u64 = 1 << 27;
 const CLOSED_ON_EXEC: libc::c_ulong = 1 << 3;
 const IS_SAMPLE: u32 = 9;
 /// Words of a stack from here on are no addresses, but say whose what follows is.
@@ -68,12 +76,45 @@ pub(super) enum Refused {
     Because(String),
 }
 
+/// Page faults of a thread, noted in the ring of its clock: of so many one.
+struct Faults {
+    event: OwnedFd,
+    period: u64,
+}
+
+impl Faults {
+    /// `None`: this kernel does not note them.
+    fn into_ring_of(clock: &OwnedFd, tid: u32) -> Option<Faults> {
+        let event = open(tid, Wanted::faults()).ok()?;
+        // SAFETY: both are ours, and nothing is passed but their numbers
+        let set = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, clock.as_raw_fd()) };
+        let period = FAULTS;
+        (set == 0).then_some(Faults { event, period })
+    }
+
+    /// Goes by how many notes came since the last look.
+    fn pace(&mut self, notes: u64) {
+        let wanted = match notes {
+            few if few < *NOTES.start() => (self.period / 2).max(FAULTS),
+            many if many > *NOTES.end() => (self.period * 2).min(MANY_FAULTS),
+            _ => self.period,
+        };
+        if wanted != self.period {
+            self.period = wanted;
+            // SAFETY: the kernel reads a number of ours; where it refuses, the period stays as it is
+            unsafe { libc::ioctl(self.event.as_raw_fd(), SET_PERIOD, &raw const wanted) };
+        }
+    }
+}
+
 /// The clock of one thread; and the newest stack that it has noted.
 pub(super) struct Clock {
     _event: OwnedFd,
-    /// Of code that waits for the kernel to fetch a page, where the clock stands still meanwhile.
-    _faults: Option<OwnedFd>,
+    /// Where the clock stands still while the kernel fetches pages.
+    faults: Option<Faults>,
     at: NonNull<u8>,
+    /// Where the newest record began at the last look.
+    head: u64,
     newest: Option<(u64, Vec<u64>)>,
 }
 
@@ -94,11 +135,11 @@ impl Clock {
         };
         // SAFETY: a new mapping of the event's own pages, wherever there is room
         let at = unsafe {
-            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            // whoever could write would have to say what is read, or nothing new came
             libc::mmap(
                 std::ptr::null_mut(),
                 MAPPED,
-                rights,
+                libc::PROT_READ,
                 libc::MAP_SHARED,
                 event.as_raw_fd(),
                 0,
@@ -106,11 +147,15 @@ impl Clock {
         };
         let at = NonNull::new(at.cast::<u8>()).filter(|_| at != libc::MAP_FAILED);
         let at = at.ok_or_else(|| refusal(&io::Error::last_os_error()))?;
-        let faults = if with_kernel { None } else { faults_into(&event, tid) };
+        let faults = match with_kernel {
+            true => None,
+            false => Faults::into_ring_of(&event, tid),
+        };
         Ok(Clock {
             _event: event,
-            _faults: faults,
+            faults,
             at,
+            head: 0,
             newest: None,
         })
     }
@@ -131,22 +176,24 @@ impl Clock {
 
     /// When the thread ran last, CLOCK_MONOTONIC ns, and its stack then.
     pub(super) fn newest(&mut self) -> Option<&(u64, Vec<u64>)> {
-        let head = self.word(HEAD).load(Ordering::Acquire);
-        let mut tail = self.word(TAIL).load(Ordering::Relaxed);
-        while tail != head && head.wrapping_sub(tail) <= RING {
-            let bytes = usize::from(u16::from_le_bytes([self.bytes(tail, 8)[6], self.bytes(tail, 8)[7]]));
-            if bytes < 8 {
-                break;
-            }
-            let record = self.bytes(tail, bytes);
-            if u32_at(&record, 0) == IS_SAMPLE {
-                self.newest = Some(stack_of(&record[8..]));
-            }
-            tail = tail.wrapping_add(bytes as u64);
+        let head = self.head();
+        let bytes = self.bytes(head, LONGEST as usize);
+        let is_whole = head.wrapping_sub(self.head()) <= RING - LONGEST;
+        let is_sample = u32_at(&bytes, 0) == IS_SAMPLE;
+        if head != 0 && is_whole && is_sample {
+            self.newest = Some(stack_of(&bytes[8..]));
         }
-        fence(Ordering::SeqCst);
-        self.word(TAIL).store(head, Ordering::Release);
+        let one = u64::from(u16::from_le_bytes([bytes[6], bytes[7]])).max(8);
+        let notes = self.head.wrapping_sub(head) / one;
+        self.head = head;
+        self.faults.iter_mut().for_each(|faults| faults.pace(notes));
         self.newest.as_ref()
+    }
+
+    fn head(&self) -> u64 {
+        let head = self.word(HEAD).load(Ordering::Acquire);
+        fence(Ordering::SeqCst);
+        head
     }
 }
 
@@ -174,7 +221,7 @@ impl Wanted {
             size: size_of::<Wanted>() as u32,
             period: PERIOD_NS,
             tells: TIME_AND_STACK,
-            flags: flags | WITHOUT_HYPERVISOR | WITHOUT_KERNELS_STACK | OF_OUR_CLOCK,
+            flags: flags | WITHOUT_HYPERVISOR | WITHOUT_KERNELS_STACK | OF_OUR_CLOCK | BACKWARDS,
             clock: libc::CLOCK_MONOTONIC as u32,
             longest: NATIVE as u16,
             ..Wanted::default()
@@ -188,14 +235,6 @@ impl Wanted {
             ..Wanted::clock(WITHOUT_KERNEL)
         }
     }
-}
-
-/// Page faults of a thread, noted in the ring of its clock; `None`: this kernel does not.
-fn faults_into(clock: &OwnedFd, tid: u32) -> Option<OwnedFd> {
-    let faults = open(tid, Wanted::faults()).ok()?;
-    // SAFETY: both are ours, and nothing is passed but their numbers
-    let set = unsafe { libc::ioctl(faults.as_raw_fd(), SET_OUTPUT, clock.as_raw_fd()) };
-    (set == 0).then_some(faults)
 }
 
 fn open(tid: u32, wanted: Wanted) -> io::Result<OwnedFd> {

@@ -38,6 +38,8 @@ pub const AT_PLACE: u32 = 128;
 pub const ON_CPU: u32 = 256;
 /// Taken a moment after a call: it stands for no time but a look.
 pub const BETWEEN: u32 = 512;
+/// The thread was off its CPU while one beside Python was looked at.
+pub const WAITED: u32 = 1024;
 
 // `enum site_python`
 /// The process is not known to run Python.
