@@ -1,10 +1,11 @@
 //! `gpuscope leaks`: what it says of who holds memory is what the simulated driver did, to the byte.
 
-use crate::support::{Gpuscope, Program, Running, Trace, eventually, number, sim_text, text};
+use crate::support::{Gpuscope, Program, Running, Trace, eventually, number, sim, sim_text, text};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 /// Of what the leaking scenario keeps of each step.
@@ -56,6 +57,12 @@ fn of_the_driver(process: &Value, field: &str) -> u64 {
     let families = process["families"].as_array().expect("families").iter();
     let held = families.filter(|one| !["registered", "mapped", "reserved"].contains(&text(one, "family").as_str()));
     held.map(|family| number(family, field)).sum()
+}
+
+/// Keeps more and more, on a device that has room for hours of it.
+fn leaking() -> Program {
+    let mut command = Command::new(sim("gpusim"));
+    Program::start(command.args(["leak", "0"]).env("GPUSIM_MEMORY", "8TiB"))
 }
 
 #[test]
@@ -245,7 +252,7 @@ fn the_commands_output_is_left_alone_and_the_report_goes_to_stderr() {
 #[test]
 #[ignore = "needs root and BPF: it attaches to what runs"]
 fn what_was_allocated_before_is_not_invented() {
-    let program = Program::sim(&["leak", "0"]);
+    let program = leaking();
     let seen = Gpuscope::trace(&["-p", &program.pid().to_string()])
         .start()
         .until_attached();
@@ -295,7 +302,7 @@ fn reports_come_at_the_interval_and_the_last_one_at_ctrl_c() {
 #[test]
 #[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_live_process_that_holds_too_much_is_a_leak_when_watching_ends() {
-    let program = Program::sim(&["leak", "0"]);
+    let program = leaking();
     let running = attach(&program, &["--fail-on", "leak", "--interval", "100ms"]);
     running.until_written("\"family\":\"device\"");
     let trace = running.stop();
@@ -362,7 +369,7 @@ fn terminal() -> (OwnedFd, File) {
 #[test]
 #[ignore = "needs root and BPF: it attaches to what runs"]
 fn on_a_terminal_a_table_is_drawn_in_place_and_gone_at_the_end() {
-    let program = Program::sim(&["leak", "0"]);
+    let program = leaking();
     let (theirs, mut ours) = terminal();
     let pid = program.pid().to_string();
     let gpuscope = Gpuscope::new(["leaks", "-p", &pid, "--color", "never"]).env("TERM", "xterm");

@@ -43,7 +43,7 @@ const STARTS: &[&str] = &[
     "__clone3",
     "execute_native_thread_routine",
 ];
-/// Libraries whose code without names lies around that: of C, and of the threads of C++.
+/// Runtime libraries: of C, and of C++ and its threads.
 const RUNTIMES: &[&str] = &["libc.", "libstdc++."];
 /// Where sources of standard libraries lie: their code is compiled into programs.
 const STANDARD: &[&str] = &["/rustc/", "/include/c++/"];
@@ -81,13 +81,9 @@ fn without_end(inward: &[Frame]) -> &[Frame] {
 
 /// Without the frames that every program begins with; at least one is left.
 fn without_start(outward: &[Frame]) -> &[Frame] {
-    let of_runtime = |frame: &Frame| {
-        let module = frame.module.as_deref().unwrap_or_default();
-        RUNTIMES.iter().any(|runtime| module.starts_with(runtime))
-    };
     let begins = |frame: &Frame| {
         let is_native = frame.language == Language::Native;
-        starts(frame) || is_native && (is_standard(frame) || is_nameless(frame) && of_runtime(frame))
+        starts(frame) || is_native && (is_standard(frame) || is_nameless(frame) && is_of_runtime(frame))
     };
     let last = outward.iter().rposition(|frame| !begins(frame)).unwrap_or(0);
     &outward[..outward.len().min(last + 1)]
@@ -142,9 +138,14 @@ fn own(stack: &[Frame]) -> usize {
         .or_else(|| find(&python))
         .or_else(|| find(&is_of_program))
         .or_else(|| find(&is_unread))
-        .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !starts(frame) && !is_standard(frame)))
+        .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !begins_or_waits(frame)))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
+}
+
+/// Of what threads begin in, and sleep in.
+fn begins_or_waits(frame: &Frame) -> bool {
+    starts(frame) || is_standard(frame) || is_of_runtime(frame)
 }
 
 /// Of Python, and nobody knows which.
@@ -173,6 +174,12 @@ fn is_of_program(frame: &Frame) -> bool {
 fn is_standard(frame: &Frame) -> bool {
     let file = frame.file.as_deref().unwrap_or_default();
     frame.function.starts_with("std::") || STANDARD.iter().any(|part| file.contains(part))
+}
+
+/// Of the runtime library of a language: whoever waits waits in there.
+fn is_of_runtime(frame: &Frame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    RUNTIMES.iter().any(|runtime| module.starts_with(runtime))
 }
 
 fn is_installed(frame: &Frame) -> bool {
@@ -288,6 +295,25 @@ mod tests {
         assert_eq!(
             frame_place(&stack[..2]).as_deref(),
             Some("cudaMemcpyAsync (libcudart.so.13)")
+        );
+    }
+
+    #[test]
+    fn where_a_framework_alone_waits_its_function_is_named_and_not_that_of_the_c_library() {
+        let stack = [
+            native("0x98e51", "libc.so.6"),
+            native("pthread_cond_wait", "libc.so.6"),
+            native("std::condition_variable::wait", "libstdc++.so.6"),
+            native("torch::autograd::ReadyQueue::pop", "libtorch_cpu.so"),
+            native("torch::autograd::Engine::thread_main", "libtorch_cpu.so"),
+            native("start_thread", "libc.so.6"),
+        ];
+        let of_torch = "torch::autograd::ReadyQueue::pop (libtorch_cpu.so)";
+        assert_eq!(frame_place(&stack).as_deref(), Some(of_torch));
+        assert_eq!(
+            frame_place(&stack[..2]).as_deref(),
+            Some("pthread_cond_wait (libc.so.6)"),
+            "nothing else is known"
         );
     }
 
