@@ -77,8 +77,8 @@ pub struct Which {
     /// As --getters, and show them
     #[arg(long, help_heading = "Which calls")]
     pub chatty: bool,
-    /// As it is without --getters
-    #[arg(long, hide = true, conflicts_with_all = ["getters", "chatty"])]
+    /// Do not count them from inside, either, where they are counted without being asked for
+    #[arg(long, help_heading = "Which calls", conflicts_with_all = ["getters", "chatty"])]
     pub no_getters: bool,
     /// Also trace the functions that FILE describes, in any library (repeatable)
     #[arg(long, value_name = "FILE.toml", help_heading = "Which calls")]

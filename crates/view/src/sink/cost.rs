@@ -149,10 +149,14 @@ fn parts(cost: &Cost) -> Vec<String> {
 pub fn getters_hint(summary: &Summary) -> Option<String> {
     let cost = &summary.cost;
     let ns = cost.count(false) as f64 * cost.mean_ns(false);
+    let is_inside = summary.engine.as_ref().is_some_and(|chosen| chosen.engine == "inside");
+    let cure = match is_inside {
+        true => "--no-getters leaves them out",
+        false => "without --getters they are left out",
+    };
     (ns > summary.seconds * 1e9 * GETTERS_SHARE).then(|| {
         format!(
-            "hint: {} of the {} that tracing cost the program went into calls that only ask, such as cudaGetDevice: \
-             without --getters they are left out",
+            "hint: {} of the {} that tracing cost the program went into calls that only ask, such as cudaGetDevice: {cure}",
             duration(ns as u64),
             duration(cost.in_program_ns())
         )
@@ -164,6 +168,7 @@ mod tests {
     use super::*;
     use crate::model::activity::{Coverage, Report};
     use crate::model::cost::Records;
+    use crate::model::summary::Chosen;
 
     fn cost() -> Cost {
         Cost {
@@ -237,6 +242,38 @@ mod tests {
             headline_of(&of(Seen::Yes)),
             format!("{without}; what CUPTI takes is not in that, and is often more (--gpu off: none)")
         );
+    }
+
+    #[test]
+    fn who_pays_for_getters_is_told_how_to_do_without_them() {
+        let counted = Hits {
+            returns: false,
+            count: 1_000_000,
+            ns: 20.0,
+            ..cost().hits[0]
+        };
+        let hint = |engine: &'static str, hits: &[Hits]| {
+            getters_hint(&Summary {
+                seconds: 0.1,
+                cost: Cost {
+                    hits: hits.to_vec(),
+                    ..Cost::default()
+                },
+                engine: Some(Chosen {
+                    engine,
+                    why: String::new(),
+                }),
+                ..Summary::default()
+            })
+        };
+        let inside = hint("inside", &[counted]).unwrap();
+        assert!(
+            inside.ends_with("cudaGetDevice: --no-getters leaves them out"),
+            "{inside}"
+        );
+        let kernel = hint("kernel", &[counted]).unwrap();
+        assert!(kernel.ends_with("without --getters they are left out"), "{kernel}");
+        assert_eq!(hint("inside", &cost().hits), None);
     }
 
     #[test]
