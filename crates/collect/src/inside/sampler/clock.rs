@@ -94,16 +94,20 @@ impl Faults {
 
     /// Goes by how many notes came since the last look.
     fn pace(&mut self, notes: u64) {
-        let wanted = match notes {
-            few if few < *NOTES.start() => (self.period / 2).max(FAULTS),
-            many if many > *NOTES.end() => (self.period * 2).min(MANY_FAULTS),
-            _ => self.period,
-        };
+        let wanted = paced(self.period, notes);
         if wanted != self.period {
             self.period = wanted;
             // SAFETY: the kernel reads a number of ours; where it refuses, the period stays as it is
             unsafe { libc::ioctl(self.event.as_raw_fd(), SET_PERIOD, &raw const wanted) };
         }
+    }
+}
+
+fn paced(period: u64, notes: u64) -> u64 {
+    match notes {
+        few if few < *NOTES.start() => (period / 2).max(FAULTS),
+        many if many > *NOTES.end() => (period * 2).min(MANY_FAULTS),
+        _ => period,
     }
 }
 
@@ -289,6 +293,20 @@ mod tests {
         let lies: Vec<u8> = [7, u64::MAX, 0x1000].into_iter().flat_map(u64::to_ne_bytes).collect();
         assert_eq!(stack_of(&lies), (7, vec![0x1000]));
         assert_eq!(stack_of(&[]), (0, Vec::new()));
+    }
+
+    #[test]
+    fn of_many_page_faults_fewer_are_noted_until_few_come() {
+        let mut period = FAULTS;
+        for faults in [5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
+            period = paced(period, faults / period);
+        }
+        assert!(NOTES.contains(&(5_000 / period)), "{period}");
+        assert_eq!(paced(MANY_FAULTS, u64::MAX), MANY_FAULTS);
+        for _ in 0..20 {
+            period = paced(period, 0);
+        }
+        assert_eq!(period, FAULTS);
     }
 
     #[test]
