@@ -58,6 +58,8 @@ struct Pending {
     between: bool,
     /// Its thread runs beside the program's Python: it is named by that, and by who waits for it.
     beside: bool,
+    /// It stands for no time of its own, and is not told: its stack is named for looks at others.
+    waited: bool,
     thread: (u32, u32),
 }
 
@@ -157,7 +159,8 @@ impl SamplePlane {
         let thread = (sample.stack.tgid, sample.stack.tid);
         let (running, between) = (sample.running(), sample.is_between());
         let beside = between && running && sample.stack.python == PYTHON_THREAD;
-        let (sleeps, waited) = (!running && !sample.stack.frames.is_empty(), sample.waited());
+        let waited = sample.waited();
+        let sleeps = !running && !sample.stack.frames.is_empty();
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
@@ -177,12 +180,11 @@ impl SamplePlane {
             running,
             between,
             beside,
+            waited,
             thread,
         };
         match beside {
             true => self.beside.looked(pending),
-            // it stands for no time of its own
-            false if waited => {}
             false => self.pending.push(pending),
         }
     }
@@ -199,7 +201,7 @@ impl SamplePlane {
         let known = &self.known;
         let is_named = |sample: &Pending| known.contains_key(&sample.site) || sample.beside && sample.site == 0;
         let due = self.pending.extract_if(.., |sample| all || is_named(sample));
-        let due: Vec<Pending> = due.collect();
+        let due: Vec<Pending> = due.filter(|sample| !sample.waited).collect();
         due.into_iter().map(|sample| self.tell(&sample, sites)).collect()
     }
 

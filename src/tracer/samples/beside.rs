@@ -207,6 +207,7 @@ mod tests {
             running: true,
             between: true,
             beside: true,
+            waited: false,
             thread: (7, 9),
         }
     }

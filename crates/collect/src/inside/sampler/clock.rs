@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn of_many_page_faults_fewer_are_noted_until_few_come() {
         let mut period = FAULTS;
-        for faults in [5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000, 5_000] {
+        for faults in [5_000; 9] {
             period = paced(period, faults / period);
         }
         assert!(NOTES.contains(&(5_000 / period)), "{period}");
