@@ -8,20 +8,23 @@ pass() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { failed=$((failed + 1)); echo "FAILED: $*"; }
 parameter() { cat "/sys/module/nvidia/parameters/$1"; }
 
-# calls FILE NAME: how often the summary in FILE counts NAME
-calls() {
+# number FILE NAME FIELD: what the summary in FILE has there of function NAME
+number() {
   sed -n '/^{.*"type":"summary"/s/.*"functions": *\[//p' "$1" | sed 's/\].*//' | tr '{' '\n' |
-    grep "\"name\":\"$2\"" | sed 's/.*"calls":\([0-9]*\).*/\1/'
+    grep "\"name\":\"$2\"" | sed -n "s/.*\"$3\":\([0-9]*\).*/\1/p"
 }
+calls() { number "$1" "$2" calls; }
 
-# unseen FILE NAME: calls that the summary in FILE says the kernel ran no program for
+# unseen FILE NAME: calls that the summary in FILE says the kernel ran no program for when they were entered
 unseen() { sed -n "s/.*[^0-9]\([0-9]*\) calls of kernel function $2: another.*/\1/p" "$1" | tail -1; }
 
-# counts TITLE FILE NAME EXPECTED
+# counts TITLE FILE NAME EXPECTED: calls that returned, whose return was not seen, and whose entry was not
 counts() {
-  found=$(calls "$2" "$3") missed=$(unseen "$2" "$3")
-  if [ $((${found:-0} + ${missed:-0})) = "$4" ]; then pass "$1: $3 $4${missed:+, $missed of them told as unseen}"
-  else fail "$1: $3 $4 expected, ${found:-none} found, ${missed:-none} told as unseen"; tail -3 "$2" | cut -c1-600; fi
+  found=$(calls "$2" "$3") open=$(number "$2" "$3" unfinished) missed=$(unseen "$2" "$3")
+  parts="${found:-no} returned, ${open:-0} unfinished, ${missed:-0} told as unseen"
+  if [ "${open:-0}" -gt 0 ] && ! grep -q " returns of kernel function $3," "$2"; then fail "$1: $3: nothing says why: $parts"; fi
+  if [ $((${found:-0} + ${open:-0} + ${missed:-0})) = "$4" ]; then pass "$1: $3 $4: $parts"
+  else fail "$1: $3 $4 expected: $parts"; tail -3 "$2" | cut -c1-600; fi
 }
 
 # says TITLE FILE PATTERN

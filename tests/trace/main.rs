@@ -25,6 +25,7 @@ mod gpu_calls;
 mod gpu_devices;
 mod gpu_graphs;
 mod gpu_profiled;
+mod gpu_unharmed;
 mod gpu_windows;
 mod hanging;
 mod held;

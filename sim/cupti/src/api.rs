@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::record::bytes_of;
+use crate::record::{self, bytes_of};
 use crate::store::{self, Callback, Complete, Request, Timestamp};
 use crate::{driver, faults};
 
@@ -13,7 +13,10 @@ const INVALID_PARAMETER: u32 = 1;
 const MAX_LIMIT_REACHED: u32 = 12;
 const NOT_INITIALIZED: u32 = 15;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: u32 = 39;
+const DRIVER: u32 = 1;
 const RESOURCE: u32 = 3;
+/// Of the driver's domain.
+const CONDITIONAL_HANDLE_CREATE: u32 = 722;
 const CONTEXT_CREATED: u32 = 1;
 const STREAM_CREATED: u32 = 3;
 const FORCED: u32 = 1;
@@ -41,6 +44,21 @@ extern "C" fn hear(context: usize, stream: usize) {
     }
 }
 
+/// Graphs with conditional nodes fail while anything but devices is recorded, as CUPTI 13.0 has it.
+extern "C" fn hear_of_conditional(launched: bool) -> bool {
+    let heard = store::with(|store| store.subscriber.filter(|_| store.hears_of_conditionals && !launched));
+    if let Some((callback, own)) = heard {
+        let site = 0u32;
+        callback(
+            own as *mut c_void,
+            DRIVER,
+            CONDITIONAL_HANDLE_CREATE,
+            (&raw const site).cast(),
+        );
+    }
+    store::with(|store| store.kinds.iter().any(|kind| record::is_work(*kind)))
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
     // SAFETY: an out-pointer of the caller.
@@ -50,7 +68,7 @@ pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
 
 /// Of two libraries in a process only the one that was asked first works.
 fn attached() -> u32 {
-    match driver::watch(Some(store::take), Some(hear)) {
+    match driver::watch(Some(store::take), Some(hear), hear_of_conditional) {
         _ if faults::has("new") => NOT_INITIALIZED,
         None => NOT_INITIALIZED,
         Some(false) => MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
@@ -88,14 +106,15 @@ pub extern "C" fn cuptiUnsubscribe(_subscriber: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableCallback(enable: u32, _subscriber: usize, domain: u32, id: u32) -> u32 {
-    if domain != RESOURCE {
-        return INVALID_PARAMETER;
-    }
-    store::with(|store| match enable {
-        0 => store.heard.remove(&id),
-        _ => store.heard.insert(id),
-    });
-    OK
+    store::with(|store| {
+        match (domain, enable) {
+            (RESOURCE, 0) => drop(store.heard.remove(&id)),
+            (RESOURCE, _) => drop(store.heard.insert(id)),
+            (DRIVER, _) if id == CONDITIONAL_HANDLE_CREATE => store.hears_of_conditionals = enable != 0,
+            _ => return INVALID_PARAMETER,
+        }
+        OK
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -29,6 +29,7 @@ pub struct Told {
 pub type Watcher = extern "C" fn(*const Told);
 pub type StreamWatcher = extern "C" fn(usize, usize);
 type Watch = extern "C" fn(Option<Watcher>, Option<StreamWatcher>) -> bool;
+type ConditionalWatcher = extern "C" fn(bool) -> bool;
 type Numbers = unsafe extern "C" fn(usize, usize, *mut [u32; 2]) -> u32;
 
 fn symbol(name: &CStr) -> *mut c_void {
@@ -43,14 +44,25 @@ fn symbol(name: &CStr) -> *mut c_void {
 }
 
 /// Has the driver tell what runs; false: another library has done so. `None`: there is no driver.
-pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>) -> Option<bool> {
+pub fn watch(
+    watcher: Option<Watcher>,
+    streams: Option<StreamWatcher>,
+    conditionals: ConditionalWatcher,
+) -> Option<bool> {
     let entry = symbol(c"gpusim_driver_watch");
     if entry.is_null() {
         return None;
     }
     // SAFETY: the driver's entry of this name is such a function.
     let entry: Watch = unsafe { std::mem::transmute(entry) };
-    Some(entry(watcher, streams))
+    let is_alone = entry(watcher, streams);
+    let entry = symbol(c"gpusim_driver_watch_conditionals");
+    if is_alone && !entry.is_null() {
+        // SAFETY: as above.
+        let entry: extern "C" fn(ConditionalWatcher) = unsafe { std::mem::transmute(entry) };
+        entry(conditionals);
+    }
+    Some(is_alone)
 }
 
 /// The numbers of a context and of a stream.

@@ -25,6 +25,7 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
+    pub hears_of_conditionals: bool,
     /// Whether buffers come cleared: CUPTI does not, then.
     pub given_cleared: bool,
     /// Of graphs.

@@ -37,8 +37,12 @@ type Watcher = extern "C" fn(*const Told);
 /// Handles of a context and of a stream of it that was made; 0: the context was.
 type StreamWatcher = extern "C" fn(usize, usize);
 
+/// A handle of a conditional node is made, or (true) a graph that has such nodes is launched; whether copies or kernels are recorded.
+type ConditionalWatcher = extern "C" fn(bool) -> bool;
+
 static WATCHER: AtomicUsize = AtomicUsize::new(0);
 static STREAM_WATCHER: AtomicUsize = AtomicUsize::new(0);
+static CONDITIONAL_WATCHER: AtomicUsize = AtomicUsize::new(0);
 
 /// False: another library has asked before, and goes on to be the only one.
 #[unsafe(no_mangle)]
@@ -50,6 +54,11 @@ pub extern "C" fn gpusim_driver_watch(watcher: Option<Watcher>, streams: Option<
     }
     STREAM_WATCHER.store(streams.map_or(0, |watcher| watcher as usize), Relaxed);
     true
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn gpusim_driver_watch_conditionals(watcher: ConditionalWatcher) {
+    CONDITIONAL_WATCHER.store(watcher as usize, Relaxed);
 }
 
 /// The numbers by which CUPTI knows a context, and a stream of it.
@@ -108,6 +117,22 @@ pub fn created(context: &Context, stream: &Stream) {
 /// A context was.
 pub fn began(context: &Context) {
     tell_streams(context.handle(), 0);
+}
+
+/// A handle of a conditional node is made.
+pub fn makes_conditional() {
+    is_recorded(false);
+}
+
+/// Whether a graph that has conditional nodes fails, as such graphs do while CUPTI records.
+pub fn fails_conditional() -> bool {
+    is_recorded(true)
+}
+
+fn is_recorded(launched: bool) -> bool {
+    // SAFETY: a function that was given for this, or 0.
+    let watcher: Option<ConditionalWatcher> = unsafe { std::mem::transmute(CONDITIONAL_WATCHER.load(Relaxed)) };
+    watcher.is_some_and(|watcher| watcher(launched))
 }
 
 fn tell_streams(context: usize, stream: usize) {

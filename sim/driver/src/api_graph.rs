@@ -5,7 +5,7 @@ use crate::error::*;
 use crate::fill::Fill;
 use crate::graph::{self, MemoryNode, Recording, Step};
 use crate::operation::{self, Shape, Work};
-use crate::{book, code, context, event, machine, stream};
+use crate::{activity, book, code, context, event, machine, stream};
 
 const UPDATE_FAILURE: u32 = 910;
 /// `CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED`.
@@ -173,6 +173,11 @@ api! {
     fn cuGraphAddMemFreeNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, address: u64) { add(node, graph, release(address)?)?; }
     fn cuGraphAddNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
     fn cuGraphAddNode_v2(node: *mut usize, graph: usize, _deps: usize, _edges: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
+    fn cuGraphConditionalHandleCreate(place: *mut u64, graph: usize, _context: usize, _value: u32, _flags: u32) {
+        activity::makes_conditional();
+        graph::make_conditional(graph)?;
+        put(place, 1)?;
+    }
     fn cuGraphGetNodes(graph: usize, list: *mut usize, count: *mut usize) { nodes(graph, list, count)?; }
     fn cuGraphNodeGetType(node: usize, kind: *mut u32) { put(kind, graph::kind_of(node)?)?; }
     fn cuGraphInstantiateWithFlags(place: *mut usize, graph: usize, flags: u64) { instantiate(place, graph, flags)?; }

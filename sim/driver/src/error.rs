@@ -11,6 +11,7 @@ pub const INVALID_HANDLE: u32 = 400;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
 pub const CONTEXT_IS_DESTROYED: u32 = 709;
+pub const LAUNCH_FAILED: u32 = 719;
 pub const NOT_SUPPORTED: u32 = 801;
 pub const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
 pub const ILLEGAL_STATE: u32 = 401;

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gpusim_common::book::{Family, How};
 
-use crate::error::INVALID_VALUE;
+use crate::activity;
+use crate::error::{INVALID_VALUE, LAUNCH_FAILED};
 use crate::memory::{self, Block, Kind};
 use crate::operation::{self, Part, Work};
 use crate::stream::Stream;
@@ -79,6 +80,8 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Recording {
     pub nodes: Vec<Node>,
+    /// Handles of conditional nodes were made for it.
+    pub is_conditional: bool,
 }
 
 impl Recording {
@@ -148,6 +151,14 @@ pub fn add(graph: usize, work: Work) -> Result<usize, u32> {
     Ok(handle)
 }
 
+/// Whether its nodes run, and how often, is the device's to say.
+pub fn make_conditional(graph: usize) -> Result<(), u32> {
+    let mut tables = tables();
+    let recording = tables.graphs.get_mut(&graph).ok_or(INVALID_VALUE)?;
+    recording.is_conditional = true;
+    Ok(())
+}
+
 /// The `CUgraphNodeType` of a graph's node.
 pub fn kind_of(node: usize) -> Result<u32, u32> {
     let tables = tables();
@@ -215,6 +226,9 @@ pub fn launch(handle: usize, stream: &Stream) -> Result<(), u32> {
     if let Some(capture) = stream.capture() {
         capture.record(Work::Graph(recording));
         return Ok(());
+    }
+    if recording.is_conditional && activity::fails_conditional() {
+        return Err(LAUNCH_FAILED);
     }
     let all = recording.all_work();
     for work in &all {

@@ -86,11 +86,13 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+#include "mapped.h"
 #include "meeting.h"
 #include "names.h"
 #include "writing.h"
 #include "reading.h"
 #include "clock.h"
+#include "conditionals.h"
 #include "streams.h"
 #include "guards.h"
 #include "asking.h"

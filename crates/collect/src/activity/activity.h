@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740006 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740007 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -23,10 +23,11 @@ enum activity_state {
 	ACTIVITY_ABSENT,  /* no CUPTI was found */
 	ACTIVITY_REFUSED, /* `step` ended with `error` */
 	ACTIVITY_ON,
-	ACTIVITY_ENDED, /* everything was handed over */
-	ACTIVITY_CUT,   /* handing over took too long */
-	ACTIVITY_LEFT,  /* gpuscope went away first */
-	ACTIVITY_GIVEN, /* the program asked CUPTI itself, and has got it */
+	ACTIVITY_ENDED,       /* everything was handed over */
+	ACTIVITY_CUT,         /* handing over took too long */
+	ACTIVITY_LEFT,        /* gpuscope went away first */
+	ACTIVITY_GIVEN,       /* the program asked CUPTI itself, and has got it */
+	ACTIVITY_CONDITIONAL, /* it makes graphs with conditional nodes, which fail while CUPTI records */
 };
 
 /* What CUPTI was asked for. */
@@ -60,24 +61,24 @@ struct activity_head {
 	__u32 version; /* CUPTI_API_VERSION of the library */
 	__u32 clock;
 	__u32 overheads; /* 1: what CUPTI itself takes is told, too */
-	__u32 graphs; /* 1: graphs are to be told of as a whole, not by node; gpuscope writes it */
-	__u32 guarded; /* 1: the program gets CUPTI as soon as it asks */
-	__u64 written; /* records so far */
-	__u64 full;    /* of those for which there was no room */
-	__u64 dropped; /* by CUPTI */
-	__u64 invalid; /* without a time, or with an end before the begin */
-	__u64 unnamed; /* records whose name found no room */
-	__u64 other;   /* of kinds that nobody has asked for */
-	__u64 untimed; /* of what CUPTI itself took, without a time or with an end before the begin */
-	__u64 window;   /* ns of each period in which activities are recorded; gpuscope writes it */
-	__u64 period;   /* 0: they are recorded all the time */
-	__u64 windows;  /* that have been opened */
-	__u64 unopened; /* and that CUPTI refused to open */
+	__u32 graphs;    /* 1: graphs are to be told of as a whole, not by node; gpuscope writes it */
+	__u32 guarded;   /* 1: the program gets CUPTI as soon as it asks */
+	__u64 written;   /* records so far */
+	__u64 full;      /* of those for which there was no room */
+	__u64 dropped;   /* by CUPTI */
+	__u64 invalid;   /* without a time, or with an end before the begin */
+	__u64 unnamed;   /* records whose name found no room */
+	__u64 other;     /* of kinds that nobody has asked for */
+	__u64 untimed;   /* of what CUPTI itself took, without a time or with an end before the begin */
+	__u64 window;    /* ns of each period in which activities are recorded; gpuscope writes it */
+	__u64 period;    /* 0: they are recorded all the time */
+	__u64 windows;   /* that have been opened */
+	__u64 unopened;  /* and that CUPTI refused to open */
 	__u64 names;
 	__u64 text_bytes;
-	__u64 flushed;               /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
-	__u64 began;                 /* CLOCK_MONOTONIC ns */
-	__u64 given;                 /* what was done until then was told of; 0: CUPTI was not given away */
+	__u64 flushed; /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
+	__u64 began;   /* CLOCK_MONOTONIC ns */
+	__u64 given;   /* what was done until then was told of; 0: all was, as long as it was asked for */
 	__u8 library[LIBRARY_BYTES]; /* its path */
 	__u8 second[LIBRARY_BYTES];  /* path of another one that was mapped later; empty: none was */
 };
@@ -117,7 +118,7 @@ struct activity_record {
 	__u32 device;
 	__u32 context;
 	__u32 stream;
-	__u32 name; /* from 1 on; 0: it has none */
+	__u32 name;     /* from 1 on; 0: it has none */
 	__u32 grid[3];  /* of a device: warps, blocks and registers of a multiprocessor */
 	__u32 block[3]; /* of a device: shared memory of a multiprocessor, compute capability */
 	__u32 shared_static;

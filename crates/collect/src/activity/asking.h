@@ -40,9 +40,10 @@ static int ask_for_kinds(uint32_t *step)
 	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
 }
 
-/* Of contexts and streams that are made. */
-static void hear_of_streams(uint32_t heard)
+/* Of contexts and streams that are made, and of conditional nodes. */
+static void hear_of_what_is_made(uint32_t heard)
 {
+	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_DRIVER, CUPTI_CONDITIONAL_HANDLE_CREATE);
 	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED);
 	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_STREAM_CREATED);
 }
@@ -116,7 +117,7 @@ static int ask(uint32_t *step)
 	set_clock();
 	keep_small();
 	say_cleared(1);
-	hear_of_streams(1);
+	hear_of_what_is_made(1);
 	return ask_for_kinds(step);
 }
 
@@ -126,7 +127,7 @@ static void stop_asking(void)
 	disable_kinds();
 	cupti.disable(CUPTI_KIND_OVERHEAD);
 	cupti.disable(CUPTI_KIND_DEVICE);
-	hear_of_streams(0);
+	hear_of_what_is_made(0);
 	put_settings_back();
 	cupti.unsubscribe(subscriber);
 }

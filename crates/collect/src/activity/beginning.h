@@ -5,14 +5,19 @@ static int begin(void)
 {
 	static int registered;
 	uint32_t step = STEP_SUBSCRIBE;
-	int error = cupti.subscribe(&subscriber, hear, NULL);
+	int error;
 
+	if (conditionals_since()) {
+		set_state(ACTIVITY_CONDITIONAL, STEP_NONE, 0);
+		return -1;
+	}
+	error = cupti.subscribe(&subscriber, hear, NULL);
 	if (error != CUPTI_OK) {
 		set_state(ACTIVITY_REFUSED, step, error);
 		return error;
 	}
 	on = 1;
-	looked_at = 0; /* whoever asks now knows of none */
+	begin_to_look(); /* whoever asks now knows of none */
 	error = ask(&step);
 	if (!error) {
 		ask_beside();

@@ -2,27 +2,6 @@
  * names, the loader's, one beside the CUDA runtime, or the toolkit's.
  */
 
-/* Of a library that is mapped. */
-struct mapped {
-	const char *beginning; /* of its file's name */
-	char path[PATH_MAX];
-};
-
-static int look_at_library(struct dl_phdr_info *info, size_t bytes, void *to)
-{
-	struct mapped *mapped = to;
-
-	if (!info->dlpi_name || !starts_with(name_of(info->dlpi_name), mapped->beginning))
-		return 0;
-	return snprintf(mapped->path, sizeof(mapped->path), "%s", info->dlpi_name) <
-	       (int)sizeof(mapped->path);
-}
-
-static int is_mapped(struct mapped *mapped)
-{
-	return dl_iterate_phdr(look_at_library, mapped);
-}
-
 static int take_entries(void *library)
 {
 	size_t at;

@@ -5,7 +5,8 @@
 enum why {
 	ENDING_NONE,
 	ENDING_PROCESS,
-	ENDING_GIVEN, /* the program asks CUPTI */
+	ENDING_GIVEN,       /* the program asks CUPTI */
+	ENDING_CONDITIONAL, /* its graphs fail while CUPTI records */
 };
 
 static struct {
@@ -61,28 +62,42 @@ static void flush(uint32_t how)
 		__atomic_store_n(&head()->flushed, at, __ATOMIC_RELEASE);
 }
 
-/* When libraries were looked at last there had been so many. */
-static unsigned long long looked_at;
+/* When libraries are looked at next, and how long after that again: more and more seldom, as some programs have mapped
+ * thousands of pieces of memory.
+ */
+static struct {
+	uint64_t due;
+	uint64_t apart;
+} others;
 
-static int look_for_other(struct dl_phdr_info *info, size_t bytes, void *adds)
+#define OTHERS_FIRST_NS (1ull << 30)
+#define OTHERS_MOST_NS (1ull << 36)
+
+static void begin_to_look(void)
 {
-	const char *path = info->dlpi_name;
-
-	*(unsigned long long *)adds = info->dlpi_adds;
-	if (info->dlpi_adds == looked_at)
-		return 1;
-	if (path && starts_with(name_of(path), "libcupti.so") && strcmp(path, (char *)head()->library))
-		snprintf((char *)head()->second, LIBRARY_BYTES, "%s", path);
-	return 0;
+	others.due = 0;
+	others.apart = OTHERS_FIRST_NS;
 }
 
 /* A second CUPTI works no longer, once the first was used, even when that is given back. */
 static void note_others(void)
 {
-	unsigned long long adds = looked_at;
+	struct mapped ours = { .at = (uintptr_t)cupti.version };
+	struct mapped other = { .beginning = "libcupti.so", .but = ours.path };
 
-	dl_iterate_phdr(look_for_other, &adds);
-	looked_at = adds;
+	if (is_mapped(&ours) && is_mapped(&other))
+		snprintf((char *)head()->second, LIBRARY_BYTES, "%s", other.path);
+}
+
+static void note_others_in_time(void)
+{
+	uint64_t now = now_ns();
+
+	if (now < others.due)
+		return;
+	note_others();
+	others.due = now + others.apart;
+	others.apart = others.apart < OTHERS_MOST_NS ? 2 * others.apart : others.apart;
 }
 
 /* gpuscope is gone: what CUPTI has still is for nobody, the next gpuscope neither. */
@@ -103,8 +118,19 @@ static void say_ended(void)
 	pthread_mutex_unlock(&life.lock);
 }
 
-/* The program goes on with CUPTI. What still runs is not told of: of devices nothing is known from its begin on. */
-static void give(void)
+/* From when on nothing is known, as what CUPTI has not told of until now is not told of any more. */
+static uint64_t known_until(void)
+{
+	uint64_t until = now_ns(), since = conditionals_since();
+
+	until = since && since < until ? since : until;
+	return unfinished.since < until ? unfinished.since : until;
+}
+
+/* The program goes on with CUPTI, or with graphs that fail with it. What still runs is not told of: of devices nothing is known
+ * from its begin on.
+ */
+static void give(uint32_t state)
 {
 	uint64_t until;
 
@@ -114,13 +140,13 @@ static void give(void)
 	unfinished.collected = 1;
 	flush(CUPTI_FLUSH_FORCED);
 	unfinished.collected = 0;
-	until = unfinished.since < now_ns() ? unfinished.since : now_ns();
+	until = known_until();
 	if (is_open || !head()->period)
 		write_turn(until, until, TURN_CLOSED);
 	head()->given = until;
 	stop_asking();
 	on = 0;
-	set_state(ACTIVITY_GIVEN, STEP_NONE, 0);
+	set_state(state, STEP_NONE, 0);
 }
 
 static void end(void)
@@ -140,12 +166,14 @@ static void *look_after(void *unused)
 			return NULL;
 		}
 		turn_window();
-		note_others();
+		note_others_in_time();
 		flush(0);
 	}
 	note_others();
-	if (life.ending == ENDING_GIVEN)
-		give();
+	if (conditionals_since())
+		give(ACTIVITY_CONDITIONAL);
+	else if (life.ending == ENDING_GIVEN)
+		give(ACTIVITY_GIVEN);
 	else
 		end();
 	say_ended();
@@ -181,6 +209,17 @@ static void hand_over(void)
 	end_because(ENDING_GIVEN);
 }
 
+/* Called by CUPTI: our thread does the rest. */
+static void leave_to_conditionals(void)
+{
+	disable_kinds();
+	pthread_mutex_lock(&life.lock);
+	if (!life.ending)
+		life.ending = ENDING_CONDITIONAL;
+	pthread_cond_broadcast(&life.changed);
+	pthread_mutex_unlock(&life.lock);
+}
+
 /* CUDA does not work there. */
 static void in_child(void)
 {
@@ -205,4 +244,3 @@ static int start_thread(void *(*run)(void *))
 		pthread_detach(own.thread);
 	return failed;
 }
-

@@ -91,7 +91,7 @@ static void forget_all(struct held connection)
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&life.lock);
 	life.ended = 0;
-	if (life.ending == ENDING_GIVEN)
+	if (life.ending != ENDING_PROCESS)
 		life.ending = ENDING_NONE;
 	pthread_mutex_unlock(&life.lock);
 	let_go(connection);

@@ -1,5 +1,5 @@
-/* Which stream is which: CUPTI numbers them, calls name them by handles. It tells when one is made, also those of a context that
- * are always there.
+/* What CUPTI calls us for. Which stream is which: CUPTI numbers them, calls name them by handles. It tells when one is made, also
+ * those of a context that are always there.
  */
 
 #define LEGACY_STREAM ((void *)1)
@@ -24,6 +24,8 @@ static void hear(void *unused, uint32_t domain, uint32_t id, const void *data)
 {
 	const struct cupti_resource *resource = data;
 
+	if (on && domain == CUPTI_DOMAIN_DRIVER && id == CUPTI_CONDITIONAL_HANDLE_CREATE)
+		hear_of_conditional();
 	if (!on || domain != CUPTI_DOMAIN_RESOURCE || !resource)
 		return;
 	if (id == CUPTI_CONTEXT_CREATED)

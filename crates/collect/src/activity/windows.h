@@ -29,7 +29,8 @@ static void open_window(void)
 {
 	uint32_t step;
 
-	if (!ask_for_kinds(&step)) {
+	/* another thread may have had all ended meanwhile */
+	if (!ask_for_kinds(&step) && !conditionals_since()) {
 		say_open();
 		return;
 	}

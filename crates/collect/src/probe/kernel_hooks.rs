@@ -13,6 +13,7 @@ use super::kernel::place::Resolved;
 use super::kernel::symbols::Symbol;
 use super::links::detach;
 use super::rows::Rows;
+use super::trampoline::Missed;
 use crate::catalog::{InKernel, RowId, SiteKind};
 use crate::engine::{Engine, KernelPoint};
 use anyhow::{Context, Result, anyhow, bail};
@@ -29,8 +30,8 @@ pub(crate) struct KernelHooks {
     sites: u32,
     /// As they were when we last looked.
     modules: Vec<(String, Option<u64>)>,
-    /// Calls that hooks did not see that are gone, by the function's name.
-    missed: BTreeMap<String, u64>,
+    /// By hooks that are gone, by the function's name.
+    missed: BTreeMap<String, Missed>,
 }
 
 /// A function or tracepoint, and the row that it is hooked for.
@@ -140,14 +141,12 @@ impl KernelHooks {
     /// Calls that were not seen, and why.
     #[must_use]
     pub(crate) fn missed(&self, session: &Session) -> Vec<String> {
-        let missed = self.missed_so_far().into_iter().filter(|(_, missed)| *missed > 0);
-        let told = missed.map(|(name, missed)| {
-            format!("{missed} calls of kernel function {name}: another thread or an interrupt was within its hook on that CPU")
-        });
+        let missed = self.missed_so_far();
+        let told = missed.iter().flat_map(|(name, missed)| words(name, *missed));
         told.chain(session.missed_in_kernel()).collect()
     }
 
-    fn missed_so_far(&self) -> BTreeMap<String, u64> {
+    fn missed_so_far(&self) -> BTreeMap<String, Missed> {
         let mut missed = self.missed.clone();
         for ((name, _), hooked) in &self.hooked {
             *missed.entry(name.clone()).or_default() += hooked.held.missed();
@@ -264,6 +263,20 @@ impl KernelHooks {
         rows.publish(session)?;
         Ok(self.sites)
     }
+}
+
+/// A call whose entry was not seen is in no count; one whose return was not seen is counted as unfinished.
+fn words(name: &str, missed: Missed) -> impl Iterator<Item = String> {
+    let Missed { entries, returns } = missed;
+    let entries = (entries > 0).then(|| {
+        format!(
+            "{entries} calls of kernel function {name}: another thread or an interrupt was within its hook on that CPU"
+        )
+    });
+    let returns = (returns > 0).then(|| {
+        format!("{returns} returns of kernel function {name}, likewise: calls that are counted are unfinished there")
+    });
+    entries.into_iter().chain(returns)
 }
 
 /// Rows of the kernel that the run is about: names before patterns.

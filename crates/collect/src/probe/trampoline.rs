@@ -37,14 +37,31 @@ struct Attached {
     program: OwnedFd,
 }
 
+/// What the kernel did not run a function's programs for, because another thread or an interrupt was within the same program
+/// on that CPU; whoever called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Missed {
+    /// These calls are not known at all.
+    pub entries: u64,
+    /// Of calls that are not known to have returned, where their entry was seen.
+    pub returns: u64,
+}
+
+impl std::ops::AddAssign for Missed {
+    fn add_assign(&mut self, other: Missed) {
+        self.entries += other.entries;
+        self.returns += other.returns;
+    }
+}
+
 impl Trampoline {
-    /// Entries and returns that were not seen, because another thread or an interrupt was within the program on that CPU:
-    /// at least as many as calls that were not.
     #[must_use]
-    pub(crate) fn missed(&self) -> u64 {
-        let programs = [Some(&self.entered), self.returned.as_ref()];
+    pub(crate) fn missed(&self) -> Missed {
         let missed = |attached: &Attached| missed_by(attached.program.as_raw_fd());
-        programs.into_iter().flatten().map(missed).sum()
+        Missed {
+            entries: missed(&self.entered),
+            returns: self.returned.as_ref().map_or(0, missed),
+        }
     }
 }
 

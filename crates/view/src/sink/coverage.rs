@@ -1,7 +1,9 @@
 //! How much of what devices executed was seen, in the summary: as text and as JSON.
 
 use super::micros;
-use crate::model::activity::{BROKEN_OFF, Coverage, GIVEN, Report, Sampled, Seen, locked_out_words, missing_words};
+use crate::model::activity::{
+    BROKEN_OFF, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
+};
 use crate::text::quantity::{count, escaped, plural};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -40,6 +42,7 @@ fn windows_json(windows: &Sampled) -> Value {
     json!({
         "length_us": micros(windows.length_ns),
         "period_us": micros(windows.period_ns),
+        "ending": windows.ending,
         "number": windows.number,
         "unopened": windows.unopened,
         "of_us": micros(windows.of_ns),
@@ -119,10 +122,11 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
 }
 
-/// Of a program that profiles itself.
+/// Of a program that went on without our CUPTI.
 fn given_line(coverage: &Coverage) -> Option<String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
-    coverage.given_ns.map(|_| format!("  {who} {GIVEN}"))
+    let ending = coverage.windows.and_then(|windows| windows.ending);
+    coverage.given_ns.map(|_| format!("  {who} {}", ending_words(ending)))
 }
 
 /// Of a program that has another CUPTI, too.
@@ -153,6 +157,11 @@ fn why_not(coverage: &Coverage) -> Option<String> {
         Seen::Yes => return None,
         Seen::Absent => {
             "no CUPTI was found; hint: pip install nvidia-cuda-cupti, or GPUSCOPE_CUPTI=PATH/libcupti.so.13".to_owned()
+        }
+        Seen::Conditional => {
+            "it makes graphs with conditional nodes, which fail while CUPTI records; hint: JAX makes none with \
+             XLA_FLAGS=--xla_gpu_enable_command_buffer="
+                .to_owned()
         }
         Seen::Held => format!("another tool holds CUPTI ({library}); hint: run without the profiler, or --gpu off"),
         Seen::TooNew => format!(

@@ -5,6 +5,7 @@ mod account;
 mod backpressure;
 mod bench;
 mod children;
+mod conditional;
 mod copies;
 mod defects;
 mod fills;
@@ -130,6 +131,12 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
         "--cupti PATH --steps 20 --kernels 4 --kernel-ns 500000 --running 0",
         "so many steps, and as many that it profiles itself, by CUPTI; some kernels run when it begins to",
         profiled::profiled,
+    ),
+    (
+        "conditional",
+        "--steps 20 --kernels 4 --kernel-ns 500000 --replays 10",
+        "so many steps, then launches of a graph whose nodes the device runs as often as it decides",
+        conditional::conditional,
     ),
     (
         "defect",

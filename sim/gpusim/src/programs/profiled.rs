@@ -84,7 +84,7 @@ fn time_of_day() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 
-fn work(steps: u64, kernels: u64) -> Result<(), u32> {
+pub(super) fn work(steps: u64, kernels: u64) -> Result<(), u32> {
     for _ in 0..steps {
         for kernel in 0..kernels as u32 {
             cuda::launch(kernel, 128, 256, 0)?;

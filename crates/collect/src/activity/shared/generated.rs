@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0006;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0007;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -33,6 +33,8 @@ pub const ACTIVITY_CUT: u32 = 5;
 pub const ACTIVITY_LEFT: u32 = 6;
 /// The program asked CUPTI itself, and has got it.
 pub const ACTIVITY_GIVEN: u32 = 7;
+/// It makes graphs with conditional nodes, which fail while CUPTI records.
+pub const ACTIVITY_CONDITIONAL: u32 = 8;
 
 // `enum activity_step`: What CUPTI was asked for.
 pub const STEP_NONE: u32 = 0;
@@ -101,7 +103,7 @@ pub struct ActivityHead {
     pub flushed: u64,
     /// CLOCK_MONOTONIC ns.
     pub began: u64,
-    /// What was done until then was told of; 0: CUPTI was not given away.
+    /// What was done until then was told of; 0: all was, as long as it was asked for.
     pub given: u64,
     /// Its path.
     pub library: [u8; LIBRARY_BYTES],

@@ -7,7 +7,7 @@ use crate::probe::Session;
 use crate::probe::kernel::look::Look;
 use crate::probe::kernel::symbols::Symbol;
 use crate::probe::kernel::ways;
-use crate::probe::trampoline::{self, Trampoline};
+use crate::probe::trampoline::{self, Missed, Trampoline};
 use anyhow::{Result, anyhow};
 use libbpf_rs::Link;
 
@@ -25,9 +25,9 @@ impl Held {
         Held::Links { _links: links }
     }
 
-    pub(super) fn missed(&self) -> u64 {
+    pub(super) fn missed(&self) -> Missed {
         match self {
-            Held::Links { .. } => 0,
+            Held::Links { .. } => Missed::default(),
             Held::Trampoline(trampoline) => trampoline.missed(),
         }
     }

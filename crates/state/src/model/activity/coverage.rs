@@ -2,10 +2,11 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS,
-    STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_CONDITIONAL, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES,
+    STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
+use serde::{Deserialize, Serialize};
 
 /// CUPTI's results.
 const NOT_INITIALIZED: u32 = 15;
@@ -42,7 +43,7 @@ pub struct Coverage {
     pub fitted_clock: bool,
     /// Where activities were not recorded all the time: when they were.
     pub windows: Option<Sampled>,
-    /// When the program got CUPTI, as it asked itself, `CLOCK_MONOTONIC` ns; later nothing is told of.
+    /// When CUPTI was let go while the program went on, `CLOCK_MONOTONIC` ns; later nothing is told of.
     pub given_ns: Option<u64>,
     /// The process ended without handing over its last records.
     pub broken_off: bool,
@@ -52,12 +53,24 @@ pub struct Coverage {
     pub gives_way: bool,
 }
 
-/// Activities were recorded in windows, or until the program took CUPTI.
+/// Why CUPTI was let go while the program went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// The program asked it itself.
+    Asked,
+    /// It makes graphs with conditional nodes, which fail while CUPTI records.
+    ConditionalNodes,
+}
+
+/// Activities were recorded in windows, or until CUPTI was let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
     pub length_ns: u64,
-    /// 0: there is one, which the program has ended.
+    /// 0: there is one, which has ended for good.
     pub period_ns: u64,
+    /// `None`: recording has not ended, while the program went on.
+    pub ending: Option<Ending>,
     pub number: u64,
     /// That CUPTI refused to open.
     pub unopened: u64,
@@ -67,9 +80,13 @@ pub struct Sampled {
 
 /// How activities were recorded, in words.
 #[must_use]
-pub fn windows_words(number: u64, length_ns: u64, period_ns: u64) -> String {
-    if period_ns == 0 {
-        return "until the program asked CUPTI itself".to_owned();
+pub fn windows_words(number: u64, length_ns: u64, period_ns: u64, ending: Option<Ending>) -> String {
+    match (period_ns, ending) {
+        (0, Some(Ending::ConditionalNodes)) => {
+            return "until the program made a graph with a conditional node".to_owned();
+        }
+        (0, _) => return "until the program asked CUPTI itself".to_owned(),
+        _ => {}
     }
     let (length, period) = (duration(length_ns), duration(period_ns));
     format!("{} of {length}, one each {period}", plural(number, "window"))
@@ -94,6 +111,8 @@ pub enum Seen {
     TooNew,
     /// One of its functions is missing.
     TooOld,
+    /// The program made graphs that fail while it records.
+    Conditional,
     /// It has refused with this error.
     Refused { step: &'static str, error: u32 },
 }
@@ -115,9 +134,19 @@ impl Coverage {
 /// What is missing of a process that ended without handing over the rest.
 pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
 
-/// What is not known of a program that has got CUPTI itself.
-pub const GIVEN: &str =
-    "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
+/// What is not known of a program that went on without gpuscope's CUPTI.
+#[must_use]
+pub fn ending_words(ending: Option<Ending>) -> &'static str {
+    match ending {
+        Some(Ending::ConditionalNodes) => {
+            "made a graph with conditional nodes, which fails while CUPTI records (error 719, Xid 13): what the GPU executed from \
+             then on is not known; hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer="
+        }
+        Some(Ending::Asked) | None => {
+            "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known"
+        }
+    }
+}
 
 /// What is said of a program that has mapped another CUPTI, at `other`, than the one that was asked.
 #[must_use]
@@ -180,9 +209,14 @@ fn sampled(told: &Told) -> Option<Sampled> {
         given => told.looked_ns.max(given),
     };
     let of_ns = until.saturating_sub(head.began);
-    let ended = (head.given > 0).then_some(Sampled {
+    let ending = (head.given > 0).then_some(match head.state {
+        ACTIVITY_CONDITIONAL => Ending::ConditionalNodes,
+        _ => Ending::Asked,
+    });
+    let ended = ending.map(|_| Sampled {
         length_ns: head.given.saturating_sub(head.began),
         period_ns: 0,
+        ending,
         number: 1,
         unopened: 0,
         of_ns,
@@ -190,6 +224,7 @@ fn sampled(told: &Told) -> Option<Sampled> {
     let windows = (head.period > 0).then_some(Sampled {
         length_ns: head.window,
         period_ns: head.period,
+        ending,
         number: head.windows,
         unopened: head.unopened,
         of_ns,
@@ -201,6 +236,7 @@ fn seen(told: &Told) -> Seen {
     let head = &told.head;
     match (head.state, head.step, head.error) {
         (ACTIVITY_ABSENT, ..) => Seen::Absent,
+        (ACTIVITY_CONDITIONAL, ..) if head.given == 0 => Seen::Conditional,
         (ACTIVITY_REFUSED, _, MULTIPLE_SUBSCRIBERS) => Seen::Held,
         (ACTIVITY_REFUSED, STEP_LOAD, 0) => Seen::TooOld,
         (ACTIVITY_REFUSED, _, NOT_INITIALIZED) => Seen::TooNew,

@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::{BROKEN_OFF, Why, missing_words, part_words, windows_words};
+use crate::model::activity::{BROKEN_OFF, Ending, Why, ending_words, missing_words, part_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +212,7 @@ pub struct Coverage {
     pub early: u64,
     /// `None`: they were recorded all the time.
     pub windows: Option<Windows>,
-    /// When the program got CUPTI, as it asked itself, `CLOCK_MONOTONIC` ns.
+    /// When CUPTI was let go while the program went on, `CLOCK_MONOTONIC` ns.
     pub given_ns: Option<u64>,
     /// Path of another CUPTI that it has mapped; `None`: it has none.
     #[serde(rename = "other_cupti")]
@@ -227,6 +227,13 @@ impl Coverage {
         all.into_iter().fold(u64::from(self.broken_off), u64::saturating_add)
     }
 
+    /// Why nothing is known from some moment on; `None`: CUPTI was asked as long as the process was looked at.
+    #[must_use]
+    pub fn ending_words(&self) -> Option<&'static str> {
+        let ending = self.windows.as_ref().and_then(|windows| windows.ending);
+        self.given_ns.map(|_| ending_words(ending))
+    }
+
     /// Which these are; empty: none is.
     #[must_use]
     pub fn missing_words(&self) -> Vec<String> {
@@ -236,7 +243,7 @@ impl Coverage {
     }
 }
 
-/// Activities were recorded for a part of each period, or until the program took CUPTI.
+/// Activities were recorded for a part of each period, or until CUPTI was let go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Windows {
@@ -244,6 +251,7 @@ pub struct Windows {
     pub length_ns: u64,
     #[serde(rename(deserialize = "period_us"), deserialize_with = "ns")]
     pub period_ns: u64,
+    pub ending: Option<Ending>,
     pub number: u64,
     pub unopened: u64,
     /// From the begin of the first one on.
@@ -255,7 +263,7 @@ impl Windows {
     /// `12 windows of 1.00 s, one each 60.0 s`.
     #[must_use]
     pub fn words(&self) -> String {
-        windows_words(self.number, self.length_ns, self.period_ns)
+        windows_words(self.number, self.length_ns, self.period_ns, self.ending)
     }
 }
 

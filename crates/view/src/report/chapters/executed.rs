@@ -3,7 +3,7 @@
 mod occupancy;
 
 use super::super::{Report, at_least};
-use crate::model::activity::{GIVEN, Total, locked_out_words, part_words};
+use crate::model::activity::{Total, locked_out_words, part_words};
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
@@ -174,10 +174,10 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
     })
 }
 
-/// Programs that profile themselves.
+/// Programs that went on without our CUPTI.
 fn given(executed: &Executed) -> impl Iterator<Item = String> {
-    let given = executed.coverage.iter().filter(|one| one.given_ns.is_some());
-    given.map(|one| format!("{} {} {GIVEN}", one.comm, one.pid))
+    let all = executed.coverage.iter();
+    all.filter_map(|one| Some(format!("{} {} {}", one.comm, one.pid, one.ending_words()?)))
 }
 
 /// Programs that have another CUPTI, too.
