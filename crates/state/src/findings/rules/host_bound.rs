@@ -23,8 +23,10 @@ use crate::text::quantity::{duration, plural};
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 10;
 const PROCESSES: usize = 1024;
-/// Times that the host comes back to load code or look it up, for each second that is lost, and part of the time that is lost before
-/// them: as often, it may be making it.
+/// A shorter call of code finds what is there: before each launch of a kernel of a library the CUDA runtime asks for it.
+const LOOK_UP_NS: u64 = 20_000;
+/// Times that the host comes back to load code, for each second that is lost, and part of the time that is lost before them: as often,
+/// it may be making it.
 const LOADS_PER_SECOND: u64 = 1;
 const LOADS_PERCENT: u64 = 20;
 /// Where so much of its time outside CUDA is before them, it is what the host does.
@@ -86,7 +88,7 @@ impl Return {
             event.class,
             Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync
         );
-        let is_code = event.class == Class::Module;
+        let is_code = event.class == Class::Module && event.ns.is_none_or(|ns| ns >= LOOK_UP_NS);
         let before_code_ns = if is_code { self.away_ns } else { 0 };
         if is_code || works {
             self.away_ns = 0;
@@ -266,7 +268,7 @@ impl Doing {
     fn title(&self) -> &'static str {
         match self {
             Doing::Loads => {
-                "The host is outside CUDA, and makes or loads code, while the device is done with what it was given"
+                "The host is outside CUDA, mostly before it loads code, while the device is done with what it was given"
             }
             Doing::Waits(_) => "The host waits outside CUDA while the device is done with what it was given",
             Doing::Something => "The host is outside CUDA while the device is done with what it was given",
@@ -293,7 +295,7 @@ impl Doing {
 /// That the host may have made code.
 fn loaded(loads: &Loads) -> String {
     format!(
-        "; after {} or more there it came back {} to load code or to look it up: it may have been made meanwhile",
+        "; after {} or more there it came back {} to load code: it may have been made meanwhile",
         duration(OUTSIDE_NS),
         plural(loads.count, "time")
     )
