@@ -10,7 +10,7 @@ use crate::output::{file, say};
 use crate::record::Meta;
 use crate::refusal::{Usage, message};
 use crate::sink::summary::{MORE_ROOM, engine_text};
-use crate::sink::{cost, findings};
+use crate::sink::{cost, coverage, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
@@ -179,6 +179,8 @@ impl Keeper {
         prepare::print_summary(args.summary, &summary);
         if args.summary == SummaryFormat::None {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
+            let gaps = summary.gpu.iter().flat_map(coverage::gaps);
+            gaps.for_each(|gap| say(format_args!("GPU: {gap}")));
             say(cost::headline_of(&summary));
             cost::getters_hint(&summary).iter().for_each(say);
             say(summary.engine.as_ref().map(engine_text).unwrap_or_default());

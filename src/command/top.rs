@@ -10,6 +10,7 @@ mod preview;
 #[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]
 mod replay;
 mod wakes;
+mod worker;
 
 use crate::cli::{ThemeChoice, TopArgs};
 use crate::output::Output;
@@ -86,7 +87,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut state = chosen(args)?;
     let wakes = Wakes::register()?;
     let mut finder = Finder::default();
-    let looked_at = args.pids.first().copied().filter(|_| args.findings);
+    let looked_at = looked_at(args);
+    let chosen = looked_at.or_else(|| args.pids.first().copied());
     let wanted = looked_at.map(|pid| Wanted { pid, calls: false });
     if machine::programs_refused().is_none() {
         // before this thread gives up what a tracer needs
@@ -96,13 +98,13 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut history = History::default();
     state.user = user;
     // of one process a page says all
-    state.selected = args.pids.first().copied();
+    state.selected = chosen;
     state.pane = args.pids.len() == 1;
-    state.findings = state.selected.filter(|_| args.findings);
+    state.findings = looked_at;
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
     let older = args.lists().then(|| args.older_than.unwrap_or_default());
-    let mut close = args.pids.first().map(|pid| Close { pid: *pid, older });
+    let mut close = chosen.map(|pid| Close { pid, older });
     state.single = older;
     let mut first = live.look(close);
     if let Some(worker) = close.and_then(|close| instead_of(close.pid, &first)) {
@@ -138,6 +140,12 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The process in which findings are looked for from the start.
+fn looked_at(args: &TopArgs) -> Option<u32> {
+    let named = args.pids.first().filter(|_| args.findings);
+    named.map(|pid| worker::of(*pid))
 }
 
 /// Of a launcher that does nothing itself the first of those that it has started.

@@ -41,7 +41,7 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let screen = Screen::open(Aside::make()?)?;
     let (looker, drawer) = handover(args.delay);
     if args.findings {
-        state.selected = args.pids.first().copied();
+        state.selected = super::looked_at(args);
         (state.pane, state.findings) = (true, state.selected);
     }
     let thread = std::thread::Builder::new().name("screen".to_owned());

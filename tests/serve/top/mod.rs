@@ -389,6 +389,48 @@ fn what_is_wrong_with_a_process_is_said_while_it_runs() {
     );
 }
 
+/// A shell that starts it and waits.
+fn launcher(program: &Command) -> Command {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "\"$@\"; true", "launcher"]);
+    shell.arg(program.get_program()).args(program.get_args());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.stdin(Stdio::null());
+    shell
+}
+
+#[test]
+#[ignore = "needs root and BPF: a process is looked at while it runs"]
+fn of_a_launcher_its_worker_is_looked_at() {
+    let machine = Machine::new();
+    let stall = "stall --steps 1500 --kernels 1 --kernel-ns 2000000 --host-ns 20000000 --sync device";
+    let program = Program::start(&mut launcher(&machine.command("t-launched", stall)));
+    let pid = program.pid().to_string();
+    let is_child = |status: &str| status.contains(&format!("PPid:\t{pid}\n"));
+    let child = || {
+        let pids = std::fs::read_dir("/proc").expect("procfs").flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let status = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        pids.into_iter().find(|pid| is_child(&status(*pid)))
+    };
+    eventually("a worker that has started CUDA", || {
+        let maps = child().map(|pid| std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());
+        maps.is_some_and(|maps| maps.contains("libcuda.so"))
+    });
+    let worker = child().expect("a worker");
+    let top = machine.top(
+        &mut gpuscope(),
+        &["--json", "--findings", "--delay", "300ms", "-p", &pid],
+    );
+    eventually("what is wrong with the worker", || {
+        top.looks().iter().any(|look| {
+            let found = &look["findings"];
+            let all = found["findings"].as_array().cloned().unwrap_or_default();
+            found["pid"].as_u64() == Some(worker.into()) && all.iter().any(|one| one["rule"] == "idle-gaps")
+        })
+    });
+}
+
 #[test]
 #[ignore = "needs root and BPF: to be somebody without rights"]
 fn without_rights_it_says_what_it_cannot_see_and_shows_devices_all_the_same() {

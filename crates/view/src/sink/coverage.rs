@@ -51,16 +51,22 @@ fn windows_json(windows: &Sampled) -> Value {
 
 /// How much was seen, and what to do where that is not all.
 pub(super) fn lines(report: &Report) -> Vec<String> {
-    let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
-    let own = report.coverage.iter().filter_map(coverage_line);
-    let given = report.coverage.iter().filter_map(given_line);
-    let early = report.coverage.iter().filter_map(early_line);
-    let others = report.coverage.iter().filter_map(other_line);
-    let mut lines: Vec<String> = refused.chain(own).chain(given).chain(others).chain(early).collect();
+    let mut lines: Vec<String> = gaps(report).iter().map(|gap| format!("  {gap}")).collect();
     if report.devices.is_empty() && !lines.is_empty() {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
     lines
+}
+
+/// What was not seen, and what to do; empty: nothing is missing.
+#[must_use]
+pub fn gaps(report: &Report) -> Vec<String> {
+    let refused = report.refused.iter().map(|why| format!("not seen: {}", escaped(why)));
+    let own = report.coverage.iter().filter_map(coverage_line);
+    let given = report.coverage.iter().filter_map(given_line);
+    let early = report.coverage.iter().filter_map(early_line);
+    let others = report.coverage.iter().filter_map(other_line);
+    refused.chain(own).chain(given).chain(others).chain(early).collect()
 }
 
 /// Which CUPTI was asked, and what that keeps from others.
@@ -99,7 +105,7 @@ pub(super) fn stays(report: &Report) -> Option<String> {
 fn coverage_line(coverage: &Coverage) -> Option<String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
     if let Some(why) = why_not(coverage) {
-        return Some(format!("  not seen of {who}: {}", escaped(&why)));
+        return Some(format!("not seen of {who}: {}", escaped(&why)));
     }
     let (lost, dropped) = (coverage.lost, coverage.dropped);
     let mut words = missing_words(lost, dropped, coverage.invalid, coverage.malformed);
@@ -119,14 +125,14 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     if coverage.broken_off {
         words.push(BROKEN_OFF.to_owned());
     }
-    (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
+    (!words.is_empty()).then(|| format!("missing of {who}: {}", words.join("; ")))
 }
 
 /// Of a program that went on without our CUPTI.
 fn given_line(coverage: &Coverage) -> Option<String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
     let ending = coverage.windows.and_then(|windows| windows.ending);
-    coverage.given_ns.map(|_| format!("  {who} {}", ending_words(ending)))
+    coverage.given_ns.map(|_| format!("{who} {}", ending_words(ending)))
 }
 
 /// Of a program that has another CUPTI, too.
@@ -135,7 +141,7 @@ fn other_line(coverage: &Coverage) -> Option<String> {
     let other = escaped(&coverage.other);
     (!other.is_empty()).then(|| {
         let words = locked_out_words(&other);
-        format!("  {who} {words}; hint: --gpu off, or have it use the one above")
+        format!("{who} {words}; hint: --gpu off, or have it use the one above")
     })
 }
 
@@ -145,7 +151,7 @@ fn early_line(coverage: &Coverage) -> Option<String> {
     let number = count(coverage.early);
     (coverage.early > 0).then(|| {
         format!(
-            "  {number} of {who} began before the call whose turn it was: CUPTI's clock is off, or calls were not seen"
+            "{number} of {who} began before the call whose turn it was: CUPTI's clock is off, or calls were not seen"
         )
     })
 }

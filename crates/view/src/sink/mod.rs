@@ -6,7 +6,7 @@ pub(crate) mod aggregate;
 pub(crate) mod by_site;
 mod causes;
 pub mod cost;
-mod coverage;
+pub mod coverage;
 pub(crate) mod driver;
 pub mod findings;
 pub(crate) mod functions;

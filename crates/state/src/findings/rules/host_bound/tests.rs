@@ -100,7 +100,11 @@ fn compiling(steps: u64, loads: u64) -> Finding {
 #[test]
 fn a_host_that_loads_code_again_and_again_may_be_making_it() {
     let finding = compiling(300, 300);
-    assert!(finding.title.contains("mostly before it loads code"), "{}", finding.title);
+    assert!(
+        finding.title.contains("mostly before it loads code"),
+        "{}",
+        finding.title
+    );
     assert!(
         finding.what.contains("it came back 300 times to load code"),
         "{}",
@@ -200,7 +204,10 @@ fn a_host_that_comes_back_to_look_up_what_it_launches_is_not_making_it() {
         fixture.sync(10 * US);
     }
     let finding = fixture.finding();
-    assert!(!finding.title.contains("code") && !finding.what.contains("load code"), "{finding:?}");
+    assert!(
+        !finding.title.contains("code") && !finding.what.contains("load code"),
+        "{finding:?}"
+    );
 }
 
 #[test]
