@@ -158,9 +158,11 @@ impl SamplePlane {
         }
         let thread = (sample.stack.tgid, sample.stack.tid);
         let (running, between) = (sample.running(), sample.is_between());
-        let beside = between && running && sample.stack.python == PYTHON_THREAD;
+        let has_no_python = sample.stack.python == PYTHON_THREAD;
+        let beside = between && running && has_no_python;
         let waited = sample.waited();
         let sleeps = !running && !sample.stack.frames.is_empty();
+        let runs_python = running && !sample.stack.frames.is_empty();
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
@@ -172,6 +174,8 @@ impl SamplePlane {
             let (from, until) = (sample.until.saturating_sub(sample.ns), sample.until);
             let tid = thread.1;
             self.beside.slept(thread.0, Sleep { tid, from, until, site });
+        } else if runs_python && site != 0 {
+            self.beside.worked(thread.0, sample.until, site);
         }
         let pending = Pending {
             site,
@@ -183,7 +187,7 @@ impl SamplePlane {
             waited,
             thread,
         };
-        match beside {
+        match beside || has_no_python && !running {
             true => self.beside.looked(pending),
             false => self.pending.push(pending),
         }

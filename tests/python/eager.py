@@ -2,7 +2,7 @@
 millisecond.
 
 Arguments: the simulated libcuda, how many steps, and, if a thread is to launch instead, its library and how often it does so
-at once. The tests name its functions.
+at once; 0: it launches what it is handed, after some work of Python. The tests name its functions.
 """
 import ctypes
 import sys
@@ -36,6 +36,10 @@ def backward(thread, times):
     thread.launch_in_thread(times)
 
 
+def prepare():
+    work(0.004)
+
+
 def optimize(kernel):
     for _ in range(10):
         work(0.0002)
@@ -51,10 +55,15 @@ check(cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"step"))
 steps = int(sys.argv[2])
 if len(sys.argv) > 3:
     thread, at_once = ctypes.CDLL(sys.argv[3]), int(sys.argv[4])
-    thread.start_thread(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel)
-    for _ in range(20 * steps // at_once):
-        launch(kernel)
-        backward(thread, at_once)
+    start = thread.start_thread if at_once else thread.start_dispatcher
+    start(cuda.cuCtxSetCurrent, context, cuda.cuLaunchKernel, kernel)
+    for _ in range(20 * steps // at_once if at_once else steps):
+        if at_once:
+            launch(kernel)
+            backward(thread, at_once)
+        else:
+            prepare()
+            thread.hand_over()
     steps = 0
 for _ in range(steps):
     forward(kernel)

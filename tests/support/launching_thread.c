@@ -1,8 +1,9 @@
-/* A thread without Python in a program of Python: it works for a moment and launches, again and again. A library; its caller waits for
- * the thread, which lives on.
+/* Threads without Python in a program of Python: one works for a moment and launches, again and again, and its caller waits for it;
+ * one launches what it is handed, for which nobody waits. A library; the threads live on.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <semaphore.h>
 #include <time.h>
 
 typedef int launch_kernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -56,6 +57,34 @@ void start_thread(set_context *set, void *context, launch_kernel *launch, void *
 	pthread_barrier_init(&done, NULL, 2);
 	pthread_create(&thread, NULL, work, NULL);
 	pthread_setname_np(thread, "backward");
+}
+
+static sem_t handed;
+
+static void *dispatch(void *unused)
+{
+	(void)unused;
+	order.set(order.context);
+	for (;;) {
+		sem_wait(&handed);
+		order.launch(order.kernel, 4, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL);
+	}
+	return NULL;
+}
+
+void start_dispatcher(set_context *set, void *context, launch_kernel *launch, void *kernel)
+{
+	pthread_t thread;
+
+	order = (struct order){ set, context, launch, kernel, 0 };
+	sem_init(&handed, 0, 0);
+	pthread_create(&thread, NULL, dispatch, NULL);
+	pthread_setname_np(thread, "dispatch");
+}
+
+void hand_over(void)
+{
+	sem_post(&handed);
 }
 
 void launch_in_thread(int times)

@@ -2,8 +2,9 @@
 //!
 //! Owns what such a thread works for: the thread of Python is taken to wait for it that slept around the look for half a second at
 //! most, of several the one that slept for the shortest time. That is inferred. Where none did, the thread is named alone.
+//! And what it waits for where it sleeps itself: a thread of Python that works meanwhile, where most looks saw that.
 
-use super::{Known, Pending, STACKS};
+use super::{Known, Pending, STACKS, TICK_NS};
 use crate::discover;
 use crate::frame::{Frame, Language};
 use crate::tracer::sites::SitePlane;
@@ -30,6 +31,55 @@ pub(super) struct Sleep {
 impl Sleep {
     fn ns(&self) -> u64 {
         self.until.saturating_sub(self.from)
+    }
+}
+
+/// Looks at threads of Python that worked, of one process, that are remembered.
+const WORKS: usize = 4096;
+
+/// A thread of Python worked at a call site.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    at: u64,
+    site: u64,
+}
+
+/// Who worked lately, by process, in the order of time but for what came late.
+#[derive(Debug, Default)]
+struct Works(HashMap<u32, VecDeque<Work>>);
+
+impl Works {
+    fn add(&mut self, pid: u32, work: Work) {
+        let known = self.0.entry(pid).or_default();
+        if known.len() == WORKS {
+            known.pop_front();
+        }
+        known.push_back(work);
+    }
+
+    /// The call site that most looks saw between `from` and `until`.
+    fn within(&self, pid: u32, from: u64, until: u64) -> Option<u64> {
+        let mut seen: HashMap<u64, usize> = HashMap::new();
+        let known = self.0.get(&pid)?.iter();
+        for work in known.filter(|work| (from..=until).contains(&work.at)) {
+            *seen.entry(work.site).or_default() += 1;
+        }
+        let most = seen.into_iter().max_by_key(|(site, number)| (*number, *site));
+        most.map(|(site, _)| site)
+    }
+
+    /// The call site of the look next to that time, where one was due so soon.
+    fn near(&self, pid: u32, from: u64, until: u64) -> Option<u64> {
+        let apart = |work: &&Work| work.at.saturating_sub(until).max(from.saturating_sub(work.at));
+        let nearest = self.0.get(&pid)?.iter().min_by_key(apart)?;
+        (apart(&nearest) <= TICK_NS).then_some(nearest.site)
+    }
+
+    fn forget(&mut self, until: u64) {
+        for known in self.0.values_mut() {
+            known.retain(|work| work.at >= until);
+        }
+        self.0.retain(|_, known| !known.is_empty());
     }
 }
 
@@ -72,6 +122,7 @@ impl Sleeps {
 #[derive(Default)]
 pub(super) struct Beside {
     sleeps: Sleeps,
+    works: Works,
     /// Those that wait for who slept around them, in the order in which they came.
     looks: VecDeque<Pending>,
     /// Names of threads: they may have ended when they are told of.
@@ -86,7 +137,12 @@ impl Beside {
         self.sleeps.add(pid, sleep);
     }
 
-    /// Such a thread was looked at.
+    /// A thread of Python of process `pid` worked at a call site.
+    pub(super) fn worked(&mut self, pid: u32, at: u64, site: u64) {
+        self.works.add(pid, Work { at, site });
+    }
+
+    /// Such a thread was looked at, or has slept.
     pub(super) fn looked(&mut self, look: Pending) {
         let (pid, tid) = look.thread;
         self.threads.entry(tid).or_insert_with(|| thread_frame(pid, tid));
@@ -103,12 +159,30 @@ impl Beside {
         let too_many = self.looks.len().saturating_sub(LOOKS);
         settled.extend(self.looks.drain(..too_many));
         for look in &mut settled {
-            look.site = self.sleeps.around(look.thread.0, look.until).unwrap_or(0);
+            self.settle(look);
         }
         let oldest = self.looks.front().map_or(now, |look| look.until);
         // parts of a sleep that goes on are needed as long as it does
-        self.sleeps.forget(oldest.min(now.saturating_sub(PATIENCE_NS)));
+        let oldest = oldest.min(now.saturating_sub(PATIENCE_NS));
+        self.sleeps.forget(oldest);
+        self.works.forget(oldest.saturating_sub(PATIENCE_NS));
         settled
+    }
+
+    fn settle(&self, look: &mut Pending) {
+        let pid = look.thread.0;
+        if look.running {
+            look.site = self.sleeps.around(pid, look.until).unwrap_or(0);
+            return;
+        }
+        let from = look.until.saturating_sub(look.ns);
+        let middle = from + look.ns / 2;
+        let meant = self.works.within(pid, from, look.until);
+        let meant = meant.or_else(|| self.sleeps.around(pid, middle));
+        if let Some(site) = meant.or_else(|| self.works.near(pid, from, look.until)) {
+            look.site = site;
+            look.beside = true;
+        }
     }
 
     /// Lets go of threads that have ended, but for those of looks that wait.
@@ -199,6 +273,19 @@ mod tests {
         assert!(sleeps.0.is_empty());
     }
 
+    #[test]
+    fn who_sleeps_while_python_works_waits_for_that() {
+        let mut works = Works::default();
+        for (at, site) in [(100, 1), (200, 2), (300, 2), (400, 3)] {
+            works.add(7, Work { at, site });
+        }
+        assert_eq!(works.within(7, 100, 300), Some(2));
+        assert_eq!(works.within(7, 110, 190), None);
+        assert_eq!(works.near(7, 110, 195), Some(2));
+        assert_eq!(works.near(7, 400 + TICK_NS + 1, 400 + TICK_NS + 9), None);
+        assert_eq!((works.within(8, 0, 900), works.near(8, 0, 900)), (None, None));
+    }
+
     fn look(until: u64) -> Pending {
         Pending {
             site: 0,
@@ -226,6 +313,38 @@ mod tests {
         assert_eq!(sites(beside.settled(2 * PATIENCE_NS, true)), [0]);
         beside.keep_only(|_| false);
         assert!(beside.threads.is_empty());
+    }
+
+    #[test]
+    fn a_sleep_is_told_by_what_python_did_meanwhile_or_as_what_it_is() {
+        let asleep = |until| Pending {
+            site: 55,
+            ns: 100,
+            running: false,
+            beside: false,
+            ..look(until)
+        };
+        let told = |beside: &mut Beside| {
+            let settled = beside.settled(u64::MAX, true);
+            (settled[0].site, settled[0].beside)
+        };
+        let mut beside = Beside::default();
+        beside.looked(asleep(PATIENCE_NS));
+        assert_eq!(told(&mut beside), (55, false), "its own stack");
+        let mut beside = Beside::default();
+        beside.worked(7, PATIENCE_NS - 50, 3);
+        beside.slept(7, sleep(2, PATIENCE_NS - 90, PATIENCE_NS));
+        beside.looked(asleep(PATIENCE_NS));
+        assert_eq!(told(&mut beside), (3, true));
+        let mut beside = Beside::default();
+        beside.worked(7, PATIENCE_NS - 200, 3);
+        beside.slept(7, sleep(2, PATIENCE_NS - 90, PATIENCE_NS));
+        beside.looked(asleep(PATIENCE_NS));
+        assert_eq!(
+            told(&mut beside),
+            (2, true),
+            "who works before and after, and sleeps meanwhile"
+        );
     }
 
     #[test]

@@ -191,6 +191,17 @@ fn a_thread_beside_python_is_named_by_the_line_that_waits_for_it() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn a_thread_beside_python_that_waits_for_work_is_named_by_the_line_that_works() {
+    let trace = beside("0");
+    let mut all = findings(trace.summary()).iter();
+    let gaps = all.find(|finding| finding["rule"] == "idle-gaps" || finding["rule"] == "host-bound");
+    let gaps = gaps.unwrap_or_else(|| panic!("{}", trace.stderr));
+    assert!(percent(&gaps["places"], " work") >= 80, "{gaps:#}");
+    assert!(text(gaps, "where").ends_with(" work"), "{gaps:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn a_thread_that_nobody_waits_for_step_by_step_is_named_by_its_own_name() {
     let trace = beside("6000");
     let finding = launch_bound(&trace);

@@ -286,7 +286,10 @@ impl Doing {
     /// Behind the places.
     fn words(&self) -> String {
         match self {
-            Doing::Waits(ns) => format!("; for {} it slept there, or waited for others", duration(*ns)),
+            Doing::Waits(ns) => format!(
+                "; for {} the thread that launches slept, or waited for others",
+                duration(*ns)
+            ),
             Doing::Loads | Doing::Something => String::new(),
         }
     }

@@ -161,7 +161,7 @@ fn a_host_that_itself_waits_is_told_what_helps_then() {
     assert!(
         waits
             .what
-            .ends_with("for 451.0 ms it slept there, or waited for others"),
+            .ends_with("for 451.0 ms the thread that launches slept, or waited for others"),
         "{}",
         waits.what
     );
