@@ -16,7 +16,7 @@ number() {
 calls() { number "$1" "$2" calls; }
 
 # unseen FILE NAME: calls that the summary in FILE says the kernel ran no program for when they were entered
-unseen() { sed -n "s/.*[^0-9]\([0-9]*\) calls of kernel function $2: another.*/\1/p" "$1" | tail -1; }
+unseen() { sed -n "s/.*[^0-9]\([0-9]*\) calls of kernel function $2, of any process: another.*/\1/p" "$1" | tail -1; }
 
 # counts TITLE FILE NAME EXPECTED: calls that returned, whose return was not seen, and whose entry was not
 counts() {

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 /// A file must have room for some rows, and for the totals.
 const SMALLEST_BUDGET: u64 = 1 << 20;
 const SHORTEST_RING: Duration = Duration::from_secs(1);
+/// Lines of what is not known of devices.
+const FEW_GAPS: usize = 8;
 
 /// Records a command, or processes that already run.
 ///
@@ -151,6 +153,17 @@ fn begun(args: &RecordArgs, subject: &Subject) -> Result<(Tracer, Keeper)> {
     Ok((tracer, keeper))
 }
 
+/// What is not known of what devices did.
+fn say_gaps(summary: &Summary) {
+    let gaps: Vec<String> = summary.gpu.iter().flat_map(coverage::gaps).collect();
+    for gap in gaps.iter().take(FEW_GAPS) {
+        say(format_args!("GPU: {gap}"));
+    }
+    if let more @ 1.. = gaps.len().saturating_sub(FEW_GAPS) {
+        say(format_args!("GPU: {more} more such lines (--summary text)"));
+    }
+}
+
 impl Keeper {
     /// After each step: whether there is anything more to record.
     fn goes_on(&mut self, tracer: &mut Tracer) -> bool {
@@ -179,8 +192,7 @@ impl Keeper {
         prepare::print_summary(args.summary, &summary);
         if args.summary == SummaryFormat::None {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
-            let gaps = summary.gpu.iter().flat_map(coverage::gaps);
-            gaps.for_each(|gap| say(format_args!("GPU: {gap}")));
+            say_gaps(&summary);
             say(cost::headline_of(&summary));
             cost::getters_hint(&summary).iter().for_each(say);
             say(summary.engine.as_ref().map(engine_text).unwrap_or_default());

@@ -107,7 +107,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut close = chosen.map(|pid| Close { pid, older });
     state.single = older;
     let mut first = live.look(close);
-    if let Some(worker) = close.and_then(|close| instead_of(close.pid, &first)) {
+    let instead = close.filter(|_| looked_at.is_none());
+    if let Some(worker) = instead.and_then(|close| instead_of(close.pid, &first)) {
         close = Some(Close { pid: worker, older });
         state.selected = Some(worker);
         first = live.look(close);

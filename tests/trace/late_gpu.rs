@@ -1,6 +1,7 @@
 //! What the GPU executes, asked of programs that run already: those that `gpuscope preload` has started tell it, as often as wanted,
 //! and go their way.
 
+use crate::gpu::coverage;
 use crate::standby::Preload;
 use crate::support::{Gpuscope, Program, Trace, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
@@ -188,5 +189,38 @@ fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
         refused.stderr.contains("hint: gpuscope preload -- CMD"),
         "{}",
         refused.stderr
+    );
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_has_made_a_conditional_node_while_it_was_recorded_is_not_recorded_again() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
+    command
+        .args(["conditional", "--steps", "2000", "--replays", "40000"])
+        .env("GPUSIM_WORK", logs.setting())
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .stdin(Stdio::null());
+    let program = Program::start(&mut command);
+    eventually("its first work", || logs.written_bytes() > 0);
+    let pid = program.pid().to_string();
+    let first = Gpuscope::trace(&["-p", &pid, "--duration", "8s"]).finish().ok();
+    let told = coverage(&first);
+    assert_eq!(
+        text(&told["windows"], "ending"),
+        "conditional-nodes",
+        "{}",
+        first.stderr
+    );
+    let second = traced(program.pid(), &[]);
+    let told = coverage(&second);
+    assert_eq!(told["seen"], false, "{}", second.stderr);
+    let why = text(told, "why");
+    assert!(why.contains("conditional nodes, which can fail"), "{why}");
+    assert!(
+        second.calls_of("cudaGraphLaunch").count() > 0,
+        "it goes on: {}",
+        second.stderr
     );
 }

@@ -1,15 +1,23 @@
 //! Whose calls are looked at where a launcher is named (`torchrun`), which has none.
 
-use crate::catalog::Catalog;
 use crate::discover;
-use crate::probe::machine::coverage;
+use std::path::Path;
 
-/// `pid` itself where it uses CUDA, else the first of its descendants that does; itself where none does yet.
+/// `pid` itself where it has loaded the CUDA driver, which `torchrun` has not, else the first of its descendants that has; itself
+/// where none has yet.
 pub(super) fn of(pid: u32) -> u32 {
-    let Ok(catalog) = Catalog::builtin() else { return pid };
-    let uses_cuda = |pid: &u32| coverage::coverage(*pid, &catalog).is_ok_and(|process| !process.libraries.is_empty());
     if uses_cuda(&pid) {
         return pid;
     }
     discover::descendants([pid]).into_iter().find(uses_cuda).unwrap_or(pid)
+}
+
+fn uses_cuda(pid: &u32) -> bool {
+    let maps = discover::mappings(*pid).unwrap_or_default();
+    maps.iter().any(|mapping| is_driver(&mapping.path))
+}
+
+fn is_driver(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("libcuda.so"))
 }

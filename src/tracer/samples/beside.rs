@@ -34,6 +34,9 @@ impl Sleep {
     }
 }
 
+/// Looks at Python stand for a sleep where they are one part of so many of it, or more: a clock that counts a thread's time on its
+/// CPU is late on a busy machine.
+const PARTS: u64 = 4;
 /// Looks at threads of Python that worked, of one process, that are remembered.
 const WORKS: usize = 4096;
 
@@ -57,12 +60,16 @@ impl Works {
         known.push_back(work);
     }
 
-    /// The call site that most looks saw between `from` and `until`.
+    /// The call site that most looks saw between `from` and `until`, where these stand for enough of that time.
     fn within(&self, pid: u32, from: u64, until: u64) -> Option<u64> {
-        let mut seen: HashMap<u64, usize> = HashMap::new();
+        let mut seen: HashMap<u64, u64> = HashMap::new();
         let known = self.0.get(&pid)?.iter();
         for work in known.filter(|work| (from..=until).contains(&work.at)) {
             *seen.entry(work.site).or_default() += 1;
+        }
+        let looks: u64 = seen.values().sum();
+        if looks * TICK_NS * PARTS < until - from {
+            return None;
         }
         let most = seen.into_iter().max_by_key(|(site, number)| (*number, *site));
         most.map(|(site, _)| site)
@@ -175,11 +182,16 @@ impl Beside {
             look.site = self.sleeps.around(pid, look.until).unwrap_or(0);
             return;
         }
+        if look.ns > PATIENCE_NS {
+            return; // what was seen at its begin is forgotten
+        }
         let from = look.until.saturating_sub(look.ns);
         let middle = from + look.ns / 2;
         let meant = self.works.within(pid, from, look.until);
         let meant = meant.or_else(|| self.sleeps.around(pid, middle));
-        if let Some(site) = meant.or_else(|| self.works.near(pid, from, look.until)) {
+        let is_short = look.ns <= 2 * TICK_NS;
+        let near = || is_short.then(|| self.works.near(pid, from, look.until)).flatten();
+        if let Some(site) = meant.or_else(near) {
             look.site = site;
             look.beside = true;
         }
@@ -281,6 +293,12 @@ mod tests {
         }
         assert_eq!(works.within(7, 100, 300), Some(2));
         assert_eq!(works.within(7, 110, 190), None);
+        assert_eq!(works.within(7, 0, 3 * PARTS * TICK_NS), Some(2));
+        assert_eq!(
+            works.within(7, 0, 5 * PARTS * TICK_NS),
+            None,
+            "most of the time it was elsewhere"
+        );
         assert_eq!(works.near(7, 110, 195), Some(2));
         assert_eq!(works.near(7, 400 + TICK_NS + 1, 400 + TICK_NS + 9), None);
         assert_eq!((works.within(8, 0, 900), works.near(8, 0, 900)), (None, None));

@@ -392,7 +392,7 @@ fn what_is_wrong_with_a_process_is_said_while_it_runs() {
 /// A shell that starts it and waits.
 fn launcher(program: &Command) -> Command {
     let mut shell = Command::new("bash");
-    shell.args(["-c", "\"$@\"; true", "launcher"]);
+    shell.args(["-c", "setpriv --pdeathsig KILL \"$@\"; true", "launcher"]);
     shell.arg(program.get_program()).args(program.get_args());
     shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell.stdin(Stdio::null());

@@ -123,11 +123,12 @@ static int ask(uint32_t *step)
 
 static void stop_asking(void)
 {
-	put_back();
 	disable_kinds();
 	cupti.disable(CUPTI_KIND_OVERHEAD);
 	cupti.disable(CUPTI_KIND_DEVICE);
 	hear_of_what_is_made(0);
 	put_settings_back();
 	cupti.unsubscribe(subscriber);
+	/* whoever asks meanwhile waits until it is over */
+	put_back();
 }

@@ -19,6 +19,9 @@ static int begin(void)
 	on = 1;
 	begin_to_look(); /* whoever asks now knows of none */
 	error = ask(&step);
+	/* it may have made one while kinds were asked for */
+	if (conditionals_since())
+		disable_kinds();
 	if (!error) {
 		ask_beside();
 		begin_windows();

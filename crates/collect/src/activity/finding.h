@@ -2,6 +2,26 @@
  * names, the loader's, one beside the CUDA runtime, or the toolkit's.
  */
 
+static const char *loaded_name(void *library)
+{
+	struct link_map *map = NULL;
+
+	return !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name && *map->l_name ? map->l_name
+											     : NULL;
+}
+
+/* By the name that the program has loaded it by: what lies beside that need not lie beside the file that a link leads to. */
+static void name_as_loaded(struct mapped *mapped)
+{
+	void *library = dlopen(mapped->path, RTLD_LAZY | RTLD_NOLOAD);
+	const char *name = library ? loaded_name(library) : NULL;
+
+	if (name)
+		snprintf(mapped->path, sizeof(mapped->path), "%s", name);
+	if (library)
+		dlclose(library);
+}
+
 static int take_entries(void *library)
 {
 	size_t at;
@@ -16,11 +36,9 @@ static int take_entries(void *library)
 
 static void note_library(void *library, const char *path)
 {
-	struct link_map *map = NULL;
+	const char *name = loaded_name(library);
 
-	if (!dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name && *map->l_name)
-		path = map->l_name;
-	snprintf((char *)head()->library, LIBRARY_BYTES, "%s", path);
+	snprintf((char *)head()->library, LIBRARY_BYTES, "%s", name ? name : path);
 }
 
 /* Whether it is settled what becomes of this process. One that is too new for the driver does nothing, and stays mapped. */
@@ -73,6 +91,7 @@ static int try_beside_runtime(void)
 
 	if (!is_mapped(&runtime))
 		return 0;
+	name_as_loaded(&runtime);
 	slash = strrchr(runtime.path, '/');
 	if (!slash)
 		return 0;
@@ -99,12 +118,12 @@ static int try_toolkits(void)
 	return taken;
 }
 
-static int try_loader(void)
+static int try_loader(int flags)
 {
 	size_t at;
 
 	for (at = 0; at < SONAMES; at++) {
-		if (try_library(sonames[at], 0))
+		if (try_library(sonames[at], flags))
 			return 1;
 	}
 	return 0;
@@ -118,8 +137,10 @@ static void ask_cupti(void)
 	set_state(ACTIVITY_ABSENT, STEP_NONE, 0);
 	if (is_mapped(&mapped))
 		try_library(mapped.path, RTLD_NOLOAD);
+	else if (try_loader(RTLD_NOLOAD)) /* its file has another name */
+		return;
 	else if (named && *named)
 		try_library(named, 0);
-	else if (!try_loader() && !try_beside_runtime())
+	else if (!try_loader(0) && !try_beside_runtime())
 		try_toolkits();
 }

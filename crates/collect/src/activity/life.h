@@ -71,7 +71,7 @@ static struct {
 } others;
 
 #define OTHERS_FIRST_NS (1ull << 30)
-#define OTHERS_MOST_NS (1ull << 36)
+#define OTHERS_MOST_NS (1ull << 33)
 
 static void begin_to_look(void)
 {
@@ -143,14 +143,16 @@ static void give(uint32_t state)
 	until = known_until();
 	if (is_open || !head()->period)
 		write_turn(until, until, TURN_CLOSED);
-	head()->given = until;
+	note_others();
 	stop_asking();
 	on = 0;
+	head()->given = until;
 	set_state(state, STEP_NONE, 0);
 }
 
 static void end(void)
 {
+	note_others();
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
 	set_state(ACTIVITY_ENDED, STEP_NONE, 0);
@@ -169,7 +171,6 @@ static void *look_after(void *unused)
 		note_others_in_time();
 		flush(0);
 	}
-	note_others();
 	if (conditionals_since())
 		give(ACTIVITY_CONDITIONAL);
 	else if (life.ending == ENDING_GIVEN)

@@ -29,12 +29,14 @@ static void open_window(void)
 {
 	uint32_t step;
 
-	/* another thread may have had all ended meanwhile */
-	if (!ask_for_kinds(&step) && !conditionals_since()) {
+	if (ask_for_kinds(&step) == CUPTI_OK && !conditionals_since()) {
 		say_open();
 		return;
 	}
 	disable_kinds();
+	/* another thread has had all ended meanwhile */
+	if (conditionals_since())
+		return;
 	count(&head()->unopened, 1);
 	is_open = 1; /* until the next one */
 }

@@ -250,6 +250,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_programs_load_never_walks_the_list_of_libraries_that_another_thread_may_be_changing() {
+        let uses = |library: Library, name: &str| library.bytes.windows(name.len()).any(|at| at == name.as_bytes());
+        assert!(uses(ACTIVITY, "dlopen"), "names can be found");
+        for library in [AGENT, ACTIVITY] {
+            assert!(!uses(library, "dl_iterate_phdr"), "{}", library.file);
+        }
+    }
+
+    #[test]
     fn what_a_program_loads_already_is_kept_and_comes_first() {
         let folder = Folder::make(AGENT).expect("a folder");
         let of = |list: Option<&str>| folder.environment(list.map(OsString::from))[0].1.clone();

@@ -270,11 +270,14 @@ fn words(name: &str, missed: Missed) -> impl Iterator<Item = String> {
     let Missed { entries, returns } = missed;
     let entries = (entries > 0).then(|| {
         format!(
-            "{entries} calls of kernel function {name}: another thread or an interrupt was within its hook on that CPU"
+            "{entries} calls of kernel function {name}, of any process: another thread or an interrupt was within its hook on that CPU"
         )
     });
     let returns = (returns > 0).then(|| {
-        format!("{returns} returns of kernel function {name}, likewise: calls that are counted are unfinished there")
+        format!(
+            "up to {returns} returns of kernel function {name}, of any process: another thread or an interrupt was within its hook; \
+             calls whose entry was seen are unfinished"
+        )
     });
     entries.into_iter().chain(returns)
 }

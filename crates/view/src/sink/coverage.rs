@@ -165,7 +165,7 @@ fn why_not(coverage: &Coverage) -> Option<String> {
             "no CUPTI was found; hint: pip install nvidia-cuda-cupti, or GPUSCOPE_CUPTI=PATH/libcupti.so.13".to_owned()
         }
         Seen::Conditional => {
-            "it makes graphs with conditional nodes, which fail while CUPTI records; hint: JAX makes none with \
+            "it makes graphs with conditional nodes, which can fail while CUPTI records; hint: JAX makes none with \
              XLA_FLAGS=--xla_gpu_enable_command_buffer="
                 .to_owned()
         }

@@ -270,7 +270,9 @@ impl Doing {
             Doing::Loads => {
                 "The host is outside CUDA, mostly before it loads code, while the device is done with what it was given"
             }
-            Doing::Waits(_) => "The host waits outside CUDA while the device is done with what it was given",
+            Doing::Waits(_) => {
+                "The thread that launches waits outside CUDA while the device is done with what it was given"
+            }
             Doing::Something => "The host is outside CUDA while the device is done with what it was given",
         }
     }
@@ -369,8 +371,10 @@ impl Rule for HostBound {
         };
         let waits = is_percent(away.blocked_ns, evidence.ns, WAITS_PERCENT);
         let loads = self.loads(end, pid, &evidence);
+        // what is made again and again is not lost at once
+        let at_once = is_percent(away.longest.ns, evidence.ns, MOST_PERCENT);
         let doing = match &loads {
-            Some(loads) if loads.are_most => Doing::Loads,
+            Some(loads) if loads.are_most && !at_once => Doing::Loads,
             _ if waits => Doing::Waits(away.blocked_ns),
             _ => Doing::Something,
         };

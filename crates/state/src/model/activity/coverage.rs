@@ -2,8 +2,8 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_CONDITIONAL, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES,
-    STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_CONDITIONAL, ACTIVITY_GIVEN, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS,
+    STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
 use serde::{Deserialize, Serialize};
@@ -139,8 +139,8 @@ pub const BROKEN_OFF: &str = "the last records, because the process ended withou
 pub fn ending_words(ending: Option<Ending>) -> &'static str {
     match ending {
         Some(Ending::ConditionalNodes) => {
-            "made a graph with conditional nodes, which fails while CUPTI records (error 719, Xid 13): what the GPU executed from \
-             then on is not known; hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer="
+            "makes graphs with conditional nodes, which can fail while CUPTI records (error 719, Xid 13): what the GPU executed \
+             from then on is not known; hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer="
         }
         Some(Ending::Asked) | None => {
             "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known"
@@ -209,10 +209,11 @@ fn sampled(told: &Told) -> Option<Sampled> {
         given => told.looked_ns.max(given),
     };
     let of_ns = until.saturating_sub(head.began);
-    let ending = (head.given > 0).then_some(match head.state {
-        ACTIVITY_CONDITIONAL => Ending::ConditionalNodes,
-        _ => Ending::Asked,
-    });
+    let ending = match head.state {
+        ACTIVITY_CONDITIONAL if head.given > 0 => Some(Ending::ConditionalNodes),
+        ACTIVITY_GIVEN if head.given > 0 => Some(Ending::Asked),
+        _ => None,
+    };
     let ended = ending.map(|_| Sampled {
         length_ns: head.given.saturating_sub(head.began),
         period_ns: 0,

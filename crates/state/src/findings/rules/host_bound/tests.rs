@@ -84,11 +84,16 @@ fn where_the_host_was_is_said_by_its_shares_of_the_samples() {
 
 /// The same, where `loads` of these steps load code.
 fn compiling(steps: u64, loads: u64) -> Finding {
+    compiling_and_away(steps, loads, 0)
+}
+
+/// And the host is away for so long at once.
+fn compiling_and_away(steps: u64, loads: u64, away: u64) -> Finding {
     let mut fixture = Fixture::of(HostBound::default());
     for step in 0..steps {
         fixture.launch();
         fixture.launch();
-        fixture.pass(20 * MS);
+        fixture.pass(20 * MS + if step == steps / 2 { away } else { 0 });
         if step % steps.checked_div(loads).unwrap_or(u64::MAX) == 0 {
             fixture.call(Class::Module, 48 * US, |_| {});
         }
@@ -117,6 +122,8 @@ fn a_host_that_loads_code_again_and_again_may_be_making_it() {
         "{sometimes:?}"
     );
     assert!(!sometimes.cure.contains("compiled"), "{}", sometimes.cure);
+    let once = compiling_and_away(300, 300, 7000 * MS);
+    assert!(!once.title.contains("code"), "{once:?}");
     for other in [compiling(300, 0), compiling(300, 3)] {
         assert!(
             !other.title.contains("code") && !other.what.contains("load code"),
@@ -154,7 +161,7 @@ fn a_host_that_itself_waits_is_told_what_helps_then() {
     };
     let waits = found(Why::Blocked);
     assert!(
-        waits.title.starts_with("The host waits outside CUDA"),
+        waits.title.starts_with("The thread that launches waits outside CUDA"),
         "{}",
         waits.title
     );
