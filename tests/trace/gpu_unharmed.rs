@@ -77,3 +77,19 @@ fn whoever_makes_no_conditional_node_is_recorded_to_the_end() {
     assert_eq!(coverage(&trace)["given_ns"], Value::Null);
     assert_eq!(coverage(&trace)["windows"], Value::Null);
 }
+
+#[test]
+#[ignore = "needs root and BPF: the program loads a library of its own first"]
+fn a_cupti_that_the_program_has_loaded_from_a_file_of_another_name_is_the_one_that_is_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("ours.so");
+    std::fs::copy(sim_cupti(), &own).expect("a copy");
+    let own = own.to_str().expect("a path");
+    let (gpusim, preload) = (sim_text("gpusim"), format!("LD_PRELOAD={own}"));
+    let trace = Gpuscope::run(&["--engine", "kernel"], &["env", &preload, &gpusim, "train", "5"])
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .finish()
+        .ok();
+    assert_eq!(text(coverage(&trace), "cupti"), own, "{}", trace.stderr);
+    assert_eq!(coverage(&trace)["other_cupti"], Value::Null, "{}", trace.stderr);
+}

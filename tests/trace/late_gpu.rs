@@ -198,14 +198,14 @@ fn who_has_made_a_conditional_node_while_it_was_recorded_is_not_recorded_again()
     let (preload, logs) = (Preload::new(), Logs::new());
     let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
     command
-        .args(["conditional", "--steps", "2000", "--replays", "40000"])
+        .args(["conditional", "--steps", "1500", "--replays", "40000"])
         .env("GPUSIM_WORK", logs.setting())
         .env("GPUSCOPE_CUPTI", sim_cupti())
         .stdin(Stdio::null());
     let program = Program::start(&mut command);
     eventually("its first work", || logs.written_bytes() > 0);
     let pid = program.pid().to_string();
-    let first = Gpuscope::trace(&["-p", &pid, "--duration", "8s"]).finish().ok();
+    let first = Gpuscope::trace(&["-p", &pid, "--duration", "12s"]).finish().ok();
     let told = coverage(&first);
     assert_eq!(
         text(&told["windows"], "ending"),

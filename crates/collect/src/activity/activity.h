@@ -27,7 +27,7 @@ enum activity_state {
 	ACTIVITY_CUT,         /* handing over took too long */
 	ACTIVITY_LEFT,        /* gpuscope went away first */
 	ACTIVITY_GIVEN,       /* the program asked CUPTI itself, and has got it */
-	ACTIVITY_CONDITIONAL, /* it makes graphs with conditional nodes, which fail while CUPTI records */
+	ACTIVITY_CONDITIONAL, /* it makes graphs with conditional nodes, which can fail while CUPTI records */
 };
 
 /* What CUPTI was asked for. */

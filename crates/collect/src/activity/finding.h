@@ -118,29 +118,45 @@ static int try_toolkits(void)
 	return taken;
 }
 
-static int try_loader(int flags)
+static int try_loader(void)
 {
 	size_t at;
 
 	for (at = 0; at < SONAMES; at++) {
-		if (try_library(sonames[at], flags))
+		if (try_library(sonames[at], 0))
 			return 1;
 	}
 	return 0;
 }
 
+/* One that is loaded from a file of another name; NULL: none is. */
+static const char *loaded_soname(void)
+{
+	void *library;
+	size_t at;
+
+	for (at = 0; at < SONAMES; at++) {
+		library = dlopen(sonames[at], RTLD_LAZY | RTLD_NOLOAD);
+		if (library) {
+			dlclose(library);
+			return sonames[at];
+		}
+	}
+	return NULL;
+}
+
 static void ask_cupti(void)
 {
 	struct mapped mapped = { .beginning = "libcupti.so" };
-	const char *named = getenv("GPUSCOPE_CUPTI");
+	const char *named = getenv("GPUSCOPE_CUPTI"), *loaded;
 
 	set_state(ACTIVITY_ABSENT, STEP_NONE, 0);
 	if (is_mapped(&mapped))
 		try_library(mapped.path, RTLD_NOLOAD);
-	else if (try_loader(RTLD_NOLOAD)) /* its file has another name */
-		return;
+	else if ((loaded = loaded_soname()))
+		try_library(loaded, RTLD_NOLOAD);
 	else if (named && *named)
 		try_library(named, 0);
-	else if (!try_loader(0) && !try_beside_runtime())
+	else if (!try_loader() && !try_beside_runtime())
 		try_toolkits();
 }

@@ -6,7 +6,7 @@ enum why {
 	ENDING_NONE,
 	ENDING_PROCESS,
 	ENDING_GIVEN,       /* the program asks CUPTI */
-	ENDING_CONDITIONAL, /* its graphs fail while CUPTI records */
+	ENDING_CONDITIONAL, /* its graphs can fail while CUPTI records */
 };
 
 static struct {

@@ -33,7 +33,7 @@ pub const ACTIVITY_CUT: u32 = 5;
 pub const ACTIVITY_LEFT: u32 = 6;
 /// The program asked CUPTI itself, and has got it.
 pub const ACTIVITY_GIVEN: u32 = 7;
-/// It makes graphs with conditional nodes, which fail while CUPTI records.
+/// It makes graphs with conditional nodes, which can fail while CUPTI records.
 pub const ACTIVITY_CONDITIONAL: u32 = 8;
 
 // `enum activity_step`: What CUPTI was asked for.
