@@ -59,7 +59,7 @@ pub struct Coverage {
 pub enum Ending {
     /// The program asked it itself.
     Asked,
-    /// It makes graphs with conditional nodes, which fail while CUPTI records.
+    /// It makes graphs with conditional nodes, which can fail while CUPTI records.
     ConditionalNodes,
 }
 
