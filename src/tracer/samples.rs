@@ -16,7 +16,7 @@ use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::{LOOK_NS, Outside};
 use crate::stack::wire::PYTHON_THREAD;
-use beside::{Beside, Sleep};
+use beside::{Beside, Stay};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
@@ -161,8 +161,7 @@ impl SamplePlane {
         let has_no_python = sample.stack.python == PYTHON_THREAD;
         let beside = between && running && has_no_python;
         let waited = sample.waited();
-        let sleeps = !running && !sample.stack.frames.is_empty();
-        let runs_python = running && !sample.stack.frames.is_empty();
+        let runs_python = !sample.stack.frames.is_empty();
         let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
@@ -170,12 +169,14 @@ impl SamplePlane {
             true => sites.keep_sampled(&stack),
             false => 0,
         };
-        if sleeps && site != 0 {
+        if runs_python && site != 0 {
+            let (pid, tid) = thread;
             let (from, until) = (sample.until.saturating_sub(sample.ns), sample.until);
-            let tid = thread.1;
-            self.beside.slept(thread.0, Sleep { tid, from, until, site });
-        } else if runs_python && site != 0 {
-            self.beside.worked(thread.0, sample.until, site);
+            let stay = Stay { tid, from, until, site };
+            match running {
+                true => self.beside.worked(pid, stay),
+                false => self.beside.slept(pid, stay),
+            }
         }
         let pending = Pending {
             site,

@@ -32,9 +32,13 @@ fn started(preload: &Preload, logs: &Logs, settings: &[(&str, &str)]) -> Program
 }
 
 /// `command` ends with the program.
-fn started_as(mut command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
+fn started_as(command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
+    started_doing(&WORK, command, logs, settings)
+}
+
+fn started_doing(work: &[&str], mut command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
     command
-        .args(WORK)
+        .args(work)
         .env("GPUSIM_WORK", logs.setting())
         .stdin(Stdio::null());
     command
@@ -196,14 +200,9 @@ fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
 #[ignore = "needs the simulated CUDA"]
 fn who_has_made_a_conditional_node_while_it_was_recorded_is_not_recorded_again() {
     let (preload, logs) = (Preload::new(), Logs::new());
-    let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
-    command
-        .args(["conditional", "--steps", "1500", "--replays", "40000"])
-        .env("GPUSIM_WORK", logs.setting())
-        .env("GPUSCOPE_CUPTI", sim_cupti())
-        .stdin(Stdio::null());
-    let program = Program::start(&mut command);
-    eventually("its first work", || logs.written_bytes() > 0);
+    let command = preload.of(OsStr::new(&sim_text("gpusim")));
+    let work = ["conditional", "--steps", "1500", "--replays", "40000"];
+    let program = started_doing(&work, command, &logs, &[]);
     let pid = program.pid().to_string();
     let first = Gpuscope::trace(&["-p", &pid, "--duration", "12s"]).finish().ok();
     let told = coverage(&first);

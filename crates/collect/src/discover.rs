@@ -44,6 +44,13 @@ impl Mapping {
         }
     }
 
+    /// Whether its file's name begins so; in memory it has a name as well.
+    #[must_use]
+    pub fn is_named(&self, begin: &str) -> bool {
+        let name = self.path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.trim_start_matches("memfd:").starts_with(begin))
+    }
+
     /// Its first address, and the one behind it.
     #[must_use]
     pub fn addresses(&self) -> Option<(u64, u64)> {

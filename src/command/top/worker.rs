@@ -1,7 +1,6 @@
 //! Whose calls are looked at where a launcher is named (`torchrun`), which has none.
 
 use crate::discover;
-use std::path::Path;
 
 /// `pid` itself where it has loaded the CUDA driver, which `torchrun` has not, else the first of its descendants that has; itself
 /// where none has yet.
@@ -14,10 +13,5 @@ pub(super) fn of(pid: u32) -> u32 {
 
 fn uses_cuda(pid: &u32) -> bool {
     let maps = discover::mappings(*pid).unwrap_or_default();
-    maps.iter().any(|mapping| is_driver(&mapping.path))
-}
-
-fn is_driver(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with("libcuda.so"))
+    maps.iter().any(|mapping| mapping.is_named("libcuda.so"))
 }

@@ -14,57 +14,63 @@ use std::collections::{HashMap, HashSet, VecDeque};
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// Who sleeps for longer waits for no step: then nothing can be said, as long sleeps are not told of in time.
 const LONGEST_NS: u64 = PATIENCE_NS / 2;
-/// Sleeps of one process that are remembered.
-const SLEEPS: usize = 4096;
+/// Stays of one process that are remembered, of each kind.
+const STAYS: usize = 4096;
+/// Looks at Python stand for a sleep where they are one part of so many of it, or more: a clock that counts a thread's time on its
+/// CPU is late on a busy machine.
+const PARTS: u64 = 4;
 /// Looks that wait.
 const LOOKS: usize = 1 << 16;
 
-/// A thread of Python slept at a call site.
+/// A thread of Python was at a call site: it slept, or worked when it was looked at, at `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sleep {
+pub(super) struct Stay {
     pub tid: u32,
     pub from: u64,
     pub until: u64,
     pub site: u64,
 }
 
-impl Sleep {
+impl Stay {
     fn ns(&self) -> u64 {
         self.until.saturating_sub(self.from)
     }
 }
 
-/// Looks at Python stand for a sleep where they are one part of so many of it, or more: a clock that counts a thread's time on its
-/// CPU is late on a busy machine.
-const PARTS: u64 = 4;
-/// Looks at threads of Python that worked, of one process, that are remembered.
-const WORKS: usize = 4096;
-
-/// A thread of Python worked at a call site.
-#[derive(Debug, Clone, Copy)]
-struct Work {
-    at: u64,
-    site: u64,
-}
-
-/// Who worked lately, by process, in the order of time but for what came late.
+/// What threads of Python did lately, by process, in the order in which it was told.
 #[derive(Debug, Default)]
-struct Works(HashMap<u32, VecDeque<Work>>);
+struct Recent(HashMap<u32, VecDeque<Stay>>);
 
-impl Works {
-    fn add(&mut self, pid: u32, work: Work) {
-        let known = self.0.entry(pid).or_default();
-        if known.len() == WORKS {
-            known.pop_front();
-        }
-        known.push_back(work);
+impl Recent {
+    fn of(&self, pid: u32) -> impl Iterator<Item = &Stay> {
+        self.0.get(&pid).into_iter().flatten()
     }
 
+    fn add(&mut self, pid: u32, stay: Stay) {
+        let known = self.0.entry(pid).or_default();
+        if known.len() == STAYS {
+            known.pop_front();
+        }
+        known.push_back(stay);
+    }
+
+    fn forget(&mut self, until: u64) {
+        for known in self.0.values_mut() {
+            known.retain(|stay| stay.until >= until);
+        }
+        self.0.retain(|_, known| !known.is_empty());
+    }
+}
+
+/// Who worked lately.
+#[derive(Debug, Default)]
+struct Works(Recent);
+
+impl Works {
     /// The call site that most looks saw between `from` and `until`, where these stand for enough of that time.
     fn within(&self, pid: u32, from: u64, until: u64) -> Option<u64> {
         let mut seen: HashMap<u64, u64> = HashMap::new();
-        let known = self.0.get(&pid)?.iter();
-        for work in known.filter(|work| (from..=until).contains(&work.at)) {
+        for work in self.0.of(pid).filter(|work| (from..=until).contains(&work.until)) {
             *seen.entry(work.site).or_default() += 1;
         }
         let looks: u64 = seen.values().sum();
@@ -77,51 +83,32 @@ impl Works {
 
     /// The call site of the look next to that time, where one was due so soon.
     fn near(&self, pid: u32, from: u64, until: u64) -> Option<u64> {
-        let apart = |work: &&Work| work.at.saturating_sub(until).max(from.saturating_sub(work.at));
-        let nearest = self.0.get(&pid)?.iter().min_by_key(apart)?;
+        let apart = |work: &&Stay| work.until.saturating_sub(until).max(from.saturating_sub(work.until));
+        let nearest = self.0.of(pid).min_by_key(apart)?;
         (apart(&nearest) <= TICK_NS).then_some(nearest.site)
-    }
-
-    fn forget(&mut self, until: u64) {
-        for known in self.0.values_mut() {
-            known.retain(|work| work.at >= until);
-        }
-        self.0.retain(|_, known| !known.is_empty());
     }
 }
 
 /// Who slept lately.
 #[derive(Debug, Default)]
-struct Sleeps(HashMap<u32, VecDeque<Sleep>>);
+struct Sleeps(Recent);
 
 impl Sleeps {
-    fn add(&mut self, pid: u32, sleep: Sleep) {
-        let known = self.0.entry(pid).or_default();
-        let goes_on = |one: &&mut Sleep| (one.tid, one.site, one.until) == (sleep.tid, sleep.site, sleep.from);
+    fn add(&mut self, pid: u32, sleep: Stay) {
+        let known = self.0.0.entry(pid).or_default();
+        let goes_on = |one: &&mut Stay| (one.tid, one.site, one.until) == (sleep.tid, sleep.site, sleep.from);
         // a long one is told in parts
-        if let Some(before) = known.iter_mut().rev().find(goes_on) {
-            before.until = sleep.until;
-            return;
+        match known.iter_mut().rev().find(goes_on) {
+            Some(before) => before.until = sleep.until,
+            None => self.0.add(pid, sleep),
         }
-        if known.len() == SLEEPS {
-            known.pop_front();
-        }
-        known.push_back(sleep);
     }
 
     /// The call site that a thread of `pid` slept at around `at`.
     fn around(&self, pid: u32, at: u64) -> Option<u64> {
-        let known = self.0.get(&pid)?.iter();
-        let around = known.filter(|sleep| (sleep.from..=sleep.until).contains(&at));
+        let around = self.0.of(pid).filter(|sleep| (sleep.from..=sleep.until).contains(&at));
         let shortest = around.min_by_key(|sleep| sleep.ns())?;
         (shortest.ns() <= LONGEST_NS).then_some(shortest.site)
-    }
-
-    fn forget(&mut self, until: u64) {
-        for known in self.0.values_mut() {
-            known.retain(|sleep| sleep.until >= until);
-        }
-        self.0.retain(|_, known| !known.is_empty());
     }
 }
 
@@ -140,13 +127,13 @@ pub(super) struct Beside {
 
 impl Beside {
     /// A thread of Python of process `pid` slept.
-    pub(super) fn slept(&mut self, pid: u32, sleep: Sleep) {
+    pub(super) fn slept(&mut self, pid: u32, sleep: Stay) {
         self.sleeps.add(pid, sleep);
     }
 
-    /// A thread of Python of process `pid` worked at a call site.
-    pub(super) fn worked(&mut self, pid: u32, at: u64, site: u64) {
-        self.works.add(pid, Work { at, site });
+    /// A thread of Python of process `pid` worked when it was looked at.
+    pub(super) fn worked(&mut self, pid: u32, work: Stay) {
+        self.works.0.add(pid, work);
     }
 
     /// Such a thread was looked at, or has slept.
@@ -171,8 +158,8 @@ impl Beside {
         let oldest = self.looks.front().map_or(now, |look| look.until);
         // parts of a sleep that goes on are needed as long as it does
         let oldest = oldest.min(now.saturating_sub(PATIENCE_NS));
-        self.sleeps.forget(oldest);
-        self.works.forget(oldest.saturating_sub(PATIENCE_NS));
+        self.sleeps.0.forget(oldest);
+        self.works.0.forget(oldest.saturating_sub(PATIENCE_NS));
         settled
     }
 
@@ -237,8 +224,8 @@ fn thread_frame(pid: u32, tid: u32) -> Option<Frame> {
 mod tests {
     use super::*;
 
-    fn sleep(tid: u32, from: u64, until: u64) -> Sleep {
-        Sleep {
+    fn sleep(tid: u32, from: u64, until: u64) -> Stay {
+        Stay {
             tid,
             from,
             until,
@@ -279,17 +266,17 @@ mod tests {
     #[test]
     fn no_more_sleeps_are_remembered_than_there_is_room_for() {
         let mut sleeps = Sleeps::default();
-        (0..2 * SLEEPS as u64).for_each(|at| sleeps.add(7, sleep(1, 2 * at, 2 * at + 1)));
-        assert_eq!(sleeps.0[&7].len(), SLEEPS);
-        sleeps.forget(u64::MAX);
-        assert!(sleeps.0.is_empty());
+        (0..2 * STAYS as u64).for_each(|at| sleeps.add(7, sleep(1, 2 * at, 2 * at + 1)));
+        assert_eq!(sleeps.0.0[&7].len(), STAYS);
+        sleeps.0.forget(u64::MAX);
+        assert!(sleeps.0.0.is_empty());
     }
 
     #[test]
     fn who_sleeps_while_python_works_waits_for_that() {
         let mut works = Works::default();
         for (at, site) in [(100, 1), (200, 2), (300, 2), (400, 3)] {
-            works.add(7, Work { at, site });
+            works.0.add(7, work(at, site));
         }
         assert_eq!(works.within(7, 100, 300), Some(2));
         assert_eq!(works.within(7, 110, 190), None);
@@ -302,6 +289,13 @@ mod tests {
         assert_eq!(works.near(7, 110, 195), Some(2));
         assert_eq!(works.near(7, 400 + TICK_NS + 1, 400 + TICK_NS + 9), None);
         assert_eq!((works.within(8, 0, 900), works.near(8, 0, 900)), (None, None));
+    }
+
+    fn work(at: u64, site: u64) -> Stay {
+        Stay {
+            site,
+            ..sleep(2, at, at)
+        }
     }
 
     fn look(until: u64) -> Pending {
@@ -350,12 +344,12 @@ mod tests {
         beside.looked(asleep(PATIENCE_NS));
         assert_eq!(told(&mut beside), (55, false), "its own stack");
         let mut beside = Beside::default();
-        beside.worked(7, PATIENCE_NS - 50, 3);
+        beside.worked(7, work(PATIENCE_NS - 50, 3));
         beside.slept(7, sleep(2, PATIENCE_NS - 90, PATIENCE_NS));
         beside.looked(asleep(PATIENCE_NS));
         assert_eq!(told(&mut beside), (3, true));
         let mut beside = Beside::default();
-        beside.worked(7, PATIENCE_NS - 200, 3);
+        beside.worked(7, work(PATIENCE_NS - 200, 3));
         beside.slept(7, sleep(2, PATIENCE_NS - 90, PATIENCE_NS));
         beside.looked(asleep(PATIENCE_NS));
         assert_eq!(

@@ -406,12 +406,9 @@ fn of_a_launcher_its_worker_is_looked_at() {
     let stall = "stall --steps 1500 --kernels 1 --kernel-ns 2000000 --host-ns 20000000 --sync device";
     let program = Program::start(&mut launcher(&machine.command("t-launched", stall)));
     let pid = program.pid().to_string();
-    let is_child = |status: &str| status.contains(&format!("PPid:\t{pid}\n"));
     let child = || {
-        let pids = std::fs::read_dir("/proc").expect("procfs").flatten();
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let status = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        pids.into_iter().find(|pid| is_child(&status(*pid)))
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        children.split_whitespace().next()?.parse::<u32>().ok()
     };
     eventually("a worker that has started CUDA", || {
         let maps = child().map(|pid| std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());

@@ -5,7 +5,6 @@ use crate::clock::thread_cpu;
 use crate::discover;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const OFTEN: Duration = Duration::from_millis(250);
@@ -45,7 +44,7 @@ impl Strangers {
             return;
         }
         let Ok(maps) = discover::mappings(pid) else { return };
-        let is_mapped = |begin: &str| maps.iter().any(|mapping| is_named(&mapping.path, begin));
+        let is_mapped = |begin: &str| maps.iter().any(|mapping| mapping.is_named(begin));
         if is_mapped(AGENT) {
             self.carriers.insert(pid, program);
         } else if CUDA.iter().any(|name| is_mapped(name)) && program_of(pid) == Some(program) {
@@ -64,12 +63,6 @@ impl Strangers {
         };
         self.found.iter().map(of).collect()
     }
-}
-
-fn is_named(path: &Path, begin: &str) -> bool {
-    // in memory it has a name as well
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    name.is_some_and(|name| name.trim_start_matches("memfd:").starts_with(begin))
 }
 
 fn program_of(pid: u32) -> Option<Program> {

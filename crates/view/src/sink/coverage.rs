@@ -2,7 +2,7 @@
 
 use super::micros;
 use crate::model::activity::{
-    BROKEN_OFF, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
+    BROKEN_OFF, CONDITIONAL_CURE, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
 };
 use crate::text::quantity::{count, escaped, plural};
 use serde_json::{Value, json};
@@ -165,9 +165,7 @@ fn why_not(coverage: &Coverage) -> Option<String> {
             "no CUPTI was found; hint: pip install nvidia-cuda-cupti, or GPUSCOPE_CUPTI=PATH/libcupti.so.13".to_owned()
         }
         Seen::Conditional => {
-            "it makes graphs with conditional nodes, which can fail while CUPTI records; hint: JAX makes none with \
-             XLA_FLAGS=--xla_gpu_enable_command_buffer="
-                .to_owned()
+            format!("it makes graphs with conditional nodes, which can fail while CUPTI records; {CONDITIONAL_CURE}")
         }
         Seen::Held => format!("another tool holds CUPTI ({library}); hint: run without the profiler, or --gpu off"),
         Seen::TooNew => format!(

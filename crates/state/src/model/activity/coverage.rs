@@ -134,16 +134,20 @@ impl Coverage {
 /// What is missing of a process that ended without handing over the rest.
 pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
 
+/// What helps who makes graphs with conditional nodes.
+pub const CONDITIONAL_CURE: &str = "hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer=";
+
 /// What is not known of a program that went on without gpuscope's CUPTI.
 #[must_use]
-pub fn ending_words(ending: Option<Ending>) -> &'static str {
+pub fn ending_words(ending: Option<Ending>) -> String {
     match ending {
-        Some(Ending::ConditionalNodes) => {
+        Some(Ending::ConditionalNodes) => format!(
             "makes graphs with conditional nodes, which can fail while CUPTI records (error 719, Xid 13): what the GPU executed \
-             from then on is not known; hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer="
-        }
+             from then on is not known; {CONDITIONAL_CURE}"
+        ),
         Some(Ending::Asked) | None => {
             "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known"
+                .to_owned()
         }
     }
 }

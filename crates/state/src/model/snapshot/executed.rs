@@ -229,7 +229,7 @@ impl Coverage {
 
     /// Why nothing is known from some moment on; `None`: CUPTI was asked as long as the process was looked at.
     #[must_use]
-    pub fn ending_words(&self) -> Option<&'static str> {
+    pub fn ending_words(&self) -> Option<String> {
         let ending = self.windows.as_ref().and_then(|windows| windows.ending);
         self.given_ns.map(|_| ending_words(ending))
     }
