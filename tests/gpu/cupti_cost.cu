@@ -5,6 +5,8 @@
 //   loaded      it is, and asked for nothing
 //   kernels     kernels, copies and fills
 //   beside      and its own overhead, with a subscriber that hears of streams
+//   told        as beside, and told when a handle for a conditional node is made
+//   nodes       as beside, and told when a node of a graph is made
 //   zeroed      as kernels; its buffers are handed over cleared
 //   shared      as kernels; one buffer for all threads
 //   pinned      as kernels; what the GPU writes goes to memory of the host
@@ -27,6 +29,7 @@
 #define CALLS 200000
 #define LAUNCHES 300
 #define STEPS 40
+#define CONDITIONAL_HANDLE CUPTI_DRIVER_TRACE_CBID_cuGraphConditionalHandleCreate
 
 __global__ void nothing(int *) {}
 
@@ -64,7 +67,7 @@ static void set(CUpti_ActivityAttribute attribute, size_t bytes, const void *val
 static void ask(const char *way)
 {
 	const uint8_t yes = 1, no = 0;
-	bool beside = !strcmp(way, "beside") || !strcmp(way, "unsubscribed");
+	bool told = !strcmp(way, "told"), nodes = !strcmp(way, "nodes"), beside = told || nodes || !strcmp(way, "beside") || !strcmp(way, "unsubscribed");
 
 	if (!strcmp(way, "none"))
 		return;
@@ -83,6 +86,10 @@ static void ask(const char *way)
 		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED), "hear");
 		must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "overhead");
 	}
+	if (told)
+		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CONDITIONAL_HANDLE), "hear of handles");
+	if (nodes)
+		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING), "hear of nodes");
 	for (CUpti_ActivityKind kind : kinds)
 		must(cuptiActivityEnable(kind), "enable");
 }

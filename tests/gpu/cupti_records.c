@@ -6,7 +6,10 @@
  * reader can see how far apart the two are. CUPTI_GRAPHS=1 asks for one record of each graph launch instead of one of
  * each node. CUPTI_API=1 asks for a record of each API call as well, which is counted and not written, CUPTI_SYNC=1 for one of each
  * synchronisation. CUPTI_BESIDE=1 asks as gpuscope does beside these: for CUPTI's own overhead, with a subscriber that hears of streams,
- * and in small buffers on the device. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ * and in small buffers on the device. CUPTI_KINDS=LETTERS asks for no more than k (kernels), c (copies), f (fills), g (graphs),
+ * CUPTI_NODES=1 (not with CUPTI_BESIDE) for a line of each node of a graph that is made,
+ * CUPTI_BUFFER_BYTES=N for other buffers than of 4 MiB (`late` lines say how many µs after its end a kernel was handed over),
+ * CUPTI_FLUSH_MS=N to have what is done handed over so often. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
  */
@@ -16,6 +19,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,8 +137,11 @@ static void write_record(const CUpti_Activity *record)
 
 static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
-	*buffer = aligned_alloc(8, BUFFER_BYTES);
-	*bytes = *buffer ? BUFFER_BYTES : 0;
+	const char *asked = getenv("CUPTI_BUFFER_BYTES");
+	size_t wanted = asked ? (size_t)atoi(asked) : BUFFER_BYTES;
+
+	*buffer = aligned_alloc(8, wanted);
+	*bytes = *buffer ? wanted : 0;
 	*max_records = 0;
 }
 
@@ -142,11 +149,19 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
 {
 	CUpti_Activity *record = NULL;
 	size_t lost = 0;
+	uint64_t first = 0, last = 0, at = monotonic();
 
 	(void)bytes;
 	pthread_mutex_lock(&lock);
-	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
 		write_record(record);
+		if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+			last = ((const CUpti_ActivityKernel10 *)record)->end;
+			first = first ? first : last;
+		}
+	}
+	if (first && getenv("CUPTI_BUFFER_BYTES"))
+		fprintf(records, "{\"kind\":\"late\",\"first\":%" PRId64 ",\"last\":%" PRId64 "}\n", (int64_t)(at - first) / 1000, (int64_t)(at - last) / 1000);
 	cuptiActivityGetNumDroppedRecords(context, stream, &lost);
 	dropped += lost;
 	pthread_mutex_unlock(&lock);
@@ -181,10 +196,28 @@ static uint64_t CUPTIAPI timestamp(void)
 	return monotonic();
 }
 
-/* What CUDA calls in the library named by CUDA_INJECTION64_PATH, in cuInit. */
 static void hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
-	(void)unused, (void)domain, (void)id, (void)data;
+	const CUpti_ResourceData *resource = data;
+	const CUpti_GraphData *graph;
+
+	(void)unused;
+	if (domain != CUPTI_CB_DOMAIN_RESOURCE ||
+	    (id != CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING && id != CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED))
+		return;
+	graph = resource->resourceDescriptor;
+	pthread_mutex_lock(&lock);
+	fprintf(records, "{\"kind\":\"node %d, event %d\"}\n", (int)graph->nodeType, (int)id);
+	pthread_mutex_unlock(&lock);
+}
+
+static void hear_of_nodes(void)
+{
+	CUpti_SubscriberHandle subscriber;
+
+	check(cuptiSubscribe(&subscriber, hear, NULL), "subscribe");
+	check(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING), "nodes");
+	check(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED), "nodes");
 }
 
 static void ask_beside(void)
@@ -198,9 +231,33 @@ static void ask_beside(void)
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "enable overhead");
 }
 
+static void *flush_all_the_time(void *ms)
+{
+	for (;;) {
+		usleep(1000 * (uintptr_t)ms);
+		cuptiActivityFlushAll(0);
+	}
+	return NULL;
+}
+
+static void ask_for(const char *kinds)
+{
+	if (strchr(kinds, 'k'))
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "enable kernels");
+	if (strchr(kinds, 'c')) {
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), "enable copies");
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2), "enable peer copies");
+	}
+	if (strchr(kinds, 'f'))
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), "enable memsets");
+	if (strchr(kinds, 'g'))
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "enable graphs");
+}
+
+/* What CUDA calls in the library named by CUDA_INJECTION64_PATH, in cuInit. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-	const char *path = getenv("CUPTI_RECORDS"), *graphs = getenv("CUPTI_GRAPHS");
+	const char *path = getenv("CUPTI_RECORDS"), *kinds = getenv("CUPTI_KINDS");
 	char name[4096];
 
 	snprintf(name, sizeof(name), "%s.%d", path ? path : "cupti_records", getpid());
@@ -213,17 +270,19 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	write_clock("start");
 	if (getenv("CUPTI_BESIDE"))
 		ask_beside();
-	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "enable kernels");
-	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), "enable copies");
-	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2), "enable peer copies");
-	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), "enable memsets");
-	if (graphs)
-		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "enable graphs");
+	if (getenv("CUPTI_NODES"))
+		hear_of_nodes();
+	ask_for(kinds ? kinds : getenv("CUPTI_GRAPHS") ? "kcfg" : "kcf");
 	if (getenv("CUPTI_SYNC"))
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), "enable synchronisation");
 	if (getenv("CUPTI_API")) {
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), "enable the runtime's calls");
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), "enable the driver's calls");
+	}
+	if (getenv("CUPTI_FLUSH_MS")) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, flush_all_the_time, (void *)(uintptr_t)atoi(getenv("CUPTI_FLUSH_MS")));
 	}
 	atexit(finish);
 	return 1;
