@@ -24,7 +24,7 @@ pub struct Start {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Gpu {
     /// Record what the GPU executed, by CUPTI: on, off, or auto: where the program has a CUPTI that no other tool holds (one
-    /// that runs already: where gpuscope preload has started it); or
+    /// that runs already: where gpuscope preload has started it, and its device is idle now and then); or
     /// window=LENGTH/PERIOD, such as window=1s/60s: on for so long of each period; or
     /// graphs: on, with graphs as a whole instead of their nodes, which costs less
     #[arg(

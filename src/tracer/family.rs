@@ -4,18 +4,17 @@
 //! is traced the engine follows by itself; but from inside, where a process carries an agent of its own, it is looked for.
 
 mod relatives;
+mod visits;
 
 pub(super) use relatives::Family;
 
 use super::Tracer;
 use super::targets::hidden_name;
 use crate::clock::thread_cpu;
+use crate::discover;
 use crate::engine::Table;
 use crate::inside::standby::{self, Standby};
-use crate::output::say;
 use crate::probe::machine;
-use crate::refusal::message;
-use crate::{activity, discover};
 use anyhow::Result;
 use relatives::{Refusal, Relative, Standing};
 use std::io::ErrorKind;
@@ -26,11 +25,6 @@ const OFTEN: Duration = Duration::from_secs(1);
 const SELDOM: u32 = 100;
 /// Whoever is born between two looks has a parent that is traced from the first one on.
 const MOST_LOOKS: usize = 4;
-/// One that does not answer while the run goes on is asked so often what devices execute for it.
-const MOST_VISITS: u32 = 5;
-/// And is waited for so long: nothing else is done meanwhile. Before, there is time.
-const PATIENCE: Duration = Duration::from_millis(200);
-const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
 
 impl Tracer {
     /// Attaches to these processes, and to who descends from them.
@@ -85,8 +79,11 @@ impl Tracer {
         !lives && self.callers.iter().all(|pid| discover::has_ended(*pid))
     }
 
-    /// To be called once a second.
+    /// To be called often: it is looked once a second.
     pub(super) fn follow_family(&mut self) {
+        if self.finish_look() {
+            self.visit_next();
+        }
         let is_due = self.family.again.is_none_or(|again| Instant::now() >= again);
         if self.family.known.is_empty() || !is_due {
             return;
@@ -157,51 +154,6 @@ impl Tracer {
             Standby::Ready => Ok(true),
             Standby::Unready | Standby::Absent => Ok(false),
             standing @ (Standby::Foreign | Standby::Elsewhere) => Err(standing.words(pid)),
-        }
-    }
-
-    /// Members that wait to be asked what devices execute for them: they do from when they have initialised CUDA on.
-    fn unasked(&self) -> impl Iterator<Item = u32> {
-        let asks = self.gpu.is_some();
-        let unasked = self.family.known.iter().filter(move |(pid, one)| {
-            asks && one.is == Standing::Member && one.visits.is_some() && activity::is_waiting(**pid)
-        });
-        unasked.map(|(pid, _)| *pid)
-    }
-
-    /// Asks members what devices execute for them, as far as they wait for that.
-    ///
-    /// # Errors
-    /// They must tell, and one does not answer.
-    pub(crate) fn visit_family(&mut self) -> Result<()> {
-        let mut failed = Ok(());
-        for pid in self.unasked().collect::<Vec<u32>>() {
-            let visited = self.visit_gpu(pid, PATIENCE_AT_FIRST);
-            self.family.known.entry(pid).and_modify(|one| one.visits = None);
-            match visited {
-                Err(error) if self.must_watch_gpu() => failed = failed.and(Err(error)),
-                Err(error) => {
-                    let words = message(&error).replace('\n', "; ");
-                    say(format_args!("gpuscope: what the GPU executes is not recorded: {words}"));
-                }
-                Ok(()) => {}
-            }
-        }
-        failed
-    }
-
-    /// One of those that wait by now.
-    fn visit_next(&mut self) {
-        let Some(pid) = self.unasked().next() else { return };
-        let visited = self.visit_gpu(pid, PATIENCE);
-        let Some(one) = self.family.known.get_mut(&pid) else {
-            return;
-        };
-        let visits = one.visits.unwrap_or(0) + 1;
-        one.visits = (visited.is_err() && visits < MOST_VISITS).then_some(visits);
-        if let (Err(error), None) = (visited, one.visits) {
-            self.attacher
-                .gap(format!("what the GPU executes: {error:#}").replace('\n', "; "));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::decode::{Call, Value};
 use crate::discover;
 use crate::model::activity::{
     Account, Activity, Cause, Coverage, DeviceReport, Given, Limits, Matcher, Matching, Overhead, OverheadSums, Report,
-    Sites, Turn, Waiting, Waits,
+    Seen, Sites, Turn, Waiting, Waits,
 };
 use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
@@ -203,10 +203,14 @@ impl GpuPlane {
             bail!("--gpu on: {words}");
         }
         let words = words.replace('\n', "; ");
-        say(format_args!("gpuscope: what the GPU executes is not recorded: {words}"));
+        say_not_recorded(&words);
         self.activities = Err(words);
         Ok(Vec::new())
     }
+}
+
+pub(super) fn say_not_recorded(why: &str) {
+    say(format_args!("gpuscope: what the GPU executes is not recorded: {why}"));
 }
 
 /// How many multiprocessors a device has.
@@ -279,6 +283,17 @@ impl Tracer {
             Err(error) if !discover::has_ended(pid) => Err(error.context("failed to ask what the GPU executes")),
             _ => Ok(()),
         }
+    }
+
+    /// Processes that wait for CUPTI's first answer.
+    pub(super) fn asked(&self) -> Vec<u32> {
+        let waits = |told: &Told| told.is_connected && Coverage::of(told).seen == Seen::Unanswered;
+        let reports = self.gpu.iter().flat_map(GpuPlane::reports);
+        reports.filter(waits).map(|told| told.pid).collect()
+    }
+
+    pub(super) fn is_cupti_asked(&self) -> bool {
+        !self.asked().is_empty()
     }
 
     /// Whether it has to be known what devices execute.

@@ -78,6 +78,7 @@ impl Tracer {
         summary.memory = self.report_memory(true, &sites);
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());
+        summary.unseen.extend(self.never_asked());
         summary.totals.device_memory = self.taken(&summary.memory);
         if let Some(encoder) = self.encoder.as_mut() {
             let summary = crate::sink::summary::to_json_line(&summary).to_string();

@@ -62,13 +62,13 @@ fn assert_ends_well(program: Program) {
     assert!(ended.status.success(), "{}", ended.status);
 }
 
-fn traced(pid: u32, options: &[&str]) -> Trace {
+fn tracing(pid: u32, options: &[&str]) -> Gpuscope {
     let pid = pid.to_string();
-    let all: Vec<&str> = ["-p", &pid, "--duration", "700ms"]
-        .into_iter()
-        .chain(options.iter().copied())
-        .collect();
-    Gpuscope::trace(&all).finish().ok()
+    Gpuscope::trace(&[&["-p", &pid, "--duration", "700ms"], options].concat())
+}
+
+fn traced(pid: u32, options: &[&str]) -> Trace {
+    tracing(pid, options).finish().ok()
 }
 
 /// From the first activity on nothing is missing: each is of the next launch that was seen, and was executed when the driver says.
@@ -222,4 +222,82 @@ fn who_has_made_a_conditional_node_while_it_was_recorded_is_not_recorded_again()
         "it goes on: {}",
         second.stderr
     );
+}
+
+/// A machine of which NVML says for how much of the time its device has a kernel running.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn with(percent: u32) -> Machine {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("nvml"), format!("0 gpu_percent {percent}\n")).expect("a folder to write to");
+        Machine(folder)
+    }
+
+    fn state(&self) -> (&str, &str) {
+        ("GPUSIM_STATE", self.0.path().to_str().expect("a path"))
+    }
+
+    fn traced(&self, pid: u32, options: &[&str]) -> Trace {
+        let (name, state) = self.state();
+        let asks = tracing(pid, options).env(name, state);
+        asks.env("GPUSCOPE_NVML", sim_text("libnvidia-ml.so.1")).finish().ok()
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_may_run_a_kernel_that_never_ends_is_not_asked_but_where_that_is_told() {
+    let (preload, logs, machine) = (Preload::new(), Logs::new(), Machine::with(100));
+    let program = started(&preload, &logs, &[machine.state()]);
+    let spared = machine.traced(program.pid(), &[]);
+    assert_eq!(spared.of_type("gpu").count(), 0, "{}", spared.stderr);
+    for words in [
+        "device 0 of process",
+        "is never idle",
+        "hint: --gpu on asks all the same",
+    ] {
+        assert!(spared.stderr.contains(words), "{words}: {}", spared.stderr);
+    }
+    assert!(spared.calls_of("cudaLaunchKernel").count() > 0, "{}", spared.stderr);
+    let said = spared.stderr.matches("gpuscope: what the GPU executes is not recorded");
+    assert_eq!(said.count(), 1, "{}", spared.stderr);
+    let asked = machine.traced(program.pid(), &["--gpu", "on"]);
+    assert!(asked.of_type("gpu").count() > 40, "{}", asked.stderr);
+    assert_ends_well(program);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn whose_device_is_idle_now_and_then_is_asked() {
+    let (preload, logs, machine) = (Preload::new(), Logs::new(), Machine::with(99));
+    let program = started(&preload, &logs, &[machine.state()]);
+    let asked = machine.traced(program.pid(), &[]);
+    assert!(asked.of_type("gpu").count() > 40, "{}", asked.stderr);
+    assert_ends_well(program);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_waits_for_cupti_is_said_and_nobody_is_asked_beside_it() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let mut shell = preload.of(OsStr::new("bash"));
+    let both = "trap 'kill $(jobs -p)' TERM; GPUSIM_CUPTI=waits \"$@\" & sleep 1; \"$@\" & wait; wait";
+    shell.args(["-c", both, "launcher"]).arg(sim_text("gpusim"));
+    let program = started_as(shell, &logs, &[]);
+    eventually("both work", || logs.begun() > 1);
+    let pid = program.pid().to_string();
+    let trace = Gpuscope::trace(&["-p", &pid, "--duration", "1500ms"])
+        .env("GPUSCOPE_NVML", "/nowhere/libnvidia-ml.so.1")
+        .finish()
+        .ok();
+    for words in [
+        "CUPTI has not answered",
+        "it was not asked, as CUPTI of another process has not answered",
+    ] {
+        assert!(trace.stderr.contains(words), "{words}: {}", trace.stderr);
+    }
+    let told = trace.summary()["gpu"]["coverage"].as_array().expect("processes").len();
+    assert_eq!(told, 1, "{}", trace.stderr);
+    assert_ends_well(program);
 }

@@ -68,6 +68,9 @@ pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
 
 /// Of two libraries in a process only the one that was asked first works.
 fn attached() -> u32 {
+    while faults::has("waits") {
+        std::thread::park();
+    }
     match driver::watch(Some(store::take), Some(hear), hear_of_conditional) {
         _ if faults::has("new") => NOT_INITIALIZED,
         None => NOT_INITIALIZED,

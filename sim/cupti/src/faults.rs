@@ -1,6 +1,6 @@
 //! What goes wrong on demand, of `GPUSIM_CUPTI=WORD,WORD=N,…`: `held` (another tool has subscribed), `new` (the driver is too
 //! old for it), `clock` (it asks nobody for the time), `lost=N`, `zero=N`, `reversed=N`, `early=N` (each Nth record is dropped, has no
-//! times, ends before it begins, or has times of a millisecond before), `shuffled=N` (what is handed over each Nth time comes after what is handed over next), `hang` (the last flush never ends), `mig` (devices are parts of others), `overhead=KIND` (while a device has nothing to do for a
+//! times, ends before it begins, or has times of a millisecond before), `shuffled=N` (what is handed over each Nth time comes after what is handed over next), `hang` (the last flush never ends), `waits` (who subscribes waits for ever, as for a kernel that does not end), `mig` (devices are parts of others), `overhead=KIND` (while a device has nothing to do for a
 //! millisecond or more there is overhead of that kind, by CUPTI's number).
 
 use std::sync::OnceLock;

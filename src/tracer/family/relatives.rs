@@ -2,13 +2,14 @@
 //!
 //! Owns who has ended since, by the time at which processes began, and why some cannot be traced. Who is attached to, [`super`] decides.
 
+use crate::device::Looking;
 use crate::discover;
 use crate::owner::{Stat, began};
 use crate::text::quantity::plural;
 use crate::tracer::targets::hidden_words;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Of those that cannot be traced, with the reason; and of whom it is remembered.
 const MOST_NAMED: usize = 3;
@@ -41,8 +42,40 @@ pub(super) struct Relative {
     pub(super) is: Standing,
     /// When we attached to it.
     pub(super) uses_cuda: bool,
-    /// It was asked so often in vain what devices execute for it; `None`: it has answered, or will not.
-    pub(super) visits: Option<u32>,
+    pub(super) asking: Asking,
+}
+
+/// How far it is with asking a process what devices execute for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    Due {
+        /// In vain so far.
+        visits: u32,
+        /// When its devices were found to come to rest.
+        at_rest: Option<Instant>,
+    },
+    /// It has answered, will not, or is left alone.
+    Settled,
+}
+
+impl Asking {
+    pub(super) fn visits(self) -> u32 {
+        match self {
+            Asking::Due { visits, .. } => visits,
+            Asking::Settled => 0,
+        }
+    }
+
+    pub(super) fn note_rest(&mut self) {
+        if let Asking::Due { at_rest, .. } = self {
+            *at_rest = Some(Instant::now());
+        }
+    }
+
+    /// Whether that was found `lately`.
+    pub(super) fn comes_to_rest(self, lately: Duration) -> bool {
+        matches!(self, Asking::Due { at_rest: Some(at), .. } if at.elapsed() < lately)
+    }
 }
 
 impl Relative {
@@ -51,7 +84,10 @@ impl Relative {
             began: began(pid),
             is,
             uses_cuda,
-            visits: Some(0),
+            asking: Asking::Due {
+                visits: 0,
+                at_rest: None,
+            },
         }
     }
 
@@ -73,6 +109,8 @@ pub(in crate::tracer) struct Family {
     pub(super) refused: BTreeMap<u32, Refusal>,
     /// When it is to be looked again.
     pub(super) again: Option<Instant>,
+    /// Whether devices of these are ever idle is looked at.
+    pub(super) looking: Option<(Vec<u32>, Looking)>,
 }
 
 impl Family {

@@ -85,8 +85,17 @@ impl Logs {
 
     /// Bytes of all logs until now: they grow as work is done.
     pub fn written_bytes(&self) -> u64 {
+        self.lengths().sum()
+    }
+
+    /// How many programs have done any work.
+    pub fn begun(&self) -> usize {
+        self.lengths().filter(|bytes| *bytes > 0).count()
+    }
+
+    fn lengths(&self) -> impl Iterator<Item = u64> {
         let files = std::fs::read_dir(self.0.path()).expect("a folder").flatten();
-        files.flat_map(|entry| entry.metadata()).map(|file| file.len()).sum()
+        files.flat_map(|entry| entry.metadata()).map(|file| file.len())
     }
 }
 

@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740007 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740008 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -28,6 +28,7 @@ enum activity_state {
 	ACTIVITY_LEFT,        /* gpuscope went away first */
 	ACTIVITY_GIVEN,       /* the program asked CUPTI itself, and has got it */
 	ACTIVITY_CONDITIONAL, /* it makes graphs with conditional nodes, which can fail while CUPTI records */
+	ACTIVITY_ASKED,       /* CUPTI is, and has not answered yet */
 };
 
 /* What CUPTI was asked for. */

@@ -11,6 +11,8 @@ static int begin(void)
 		set_state(ACTIVITY_CONDITIONAL, STEP_NONE, 0);
 		return -1;
 	}
+	/* in a program that runs already it waits for what its devices do */
+	set_state(ACTIVITY_ASKED, step, 0);
 	error = cupti.subscribe(&subscriber, hear, NULL);
 	if (error != CUPTI_OK) {
 		set_state(ACTIVITY_REFUSED, step, error);

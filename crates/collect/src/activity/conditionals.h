@@ -1,6 +1,6 @@
 /* Programs whose graphs have conditional nodes: the device decides whether their bodies run, and how often, as loops of JAX do.
- * While CUPTI records copies and kernels such graphs can fail (CUDA_ERROR_LAUNCH_FAILED, Xid 13; CUPTI 13.0, driver 580), so that
- * nothing is recorded any more from before the first of them can be made.
+ * While CUPTI records copies and is asked to hand over what is done such graphs can fail (CUDA_ERROR_LAUNCH_FAILED, Xid 13; CUPTI 13.0,
+ * driver 580), so that nothing is recorded any more from before the first of them can be made. To cease asking then is not enough.
  */
 
 static uint64_t first_conditional;

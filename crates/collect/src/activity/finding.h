@@ -150,7 +150,6 @@ static void ask_cupti(void)
 	struct mapped mapped = { .beginning = "libcupti.so" };
 	const char *named = getenv("GPUSCOPE_CUPTI"), *loaded;
 
-	set_state(ACTIVITY_ABSENT, STEP_NONE, 0);
 	if (is_mapped(&mapped))
 		try_library(mapped.path, RTLD_NOLOAD);
 	else if ((loaded = loaded_soname()))
@@ -159,4 +158,6 @@ static void ask_cupti(void)
 		try_library(named, 0);
 	else if (!try_loader() && !try_beside_runtime())
 		try_toolkits();
+	if (head()->state == ACTIVITY_NONE)
+		set_state(ACTIVITY_ABSENT, STEP_NONE, 0);
 }

@@ -69,6 +69,8 @@ pub struct Report {
     pub looked_ns: u64,
     /// It has ended without handing over the last of what it had.
     pub broken_off: bool,
+    /// Neither has it ended, nor closed its connection, as programs do that execute another one.
+    pub is_connected: bool,
 }
 
 /// The memory of one process.
@@ -190,6 +192,7 @@ impl Process {
             malformed: self.malformed,
             looked_ns: self.looked_ns,
             broken_off: self.link.is_none() && self.head.state == ACTIVITY_ON,
+            is_connected: self.link.as_ref().is_some_and(|link| !link.is_hung_up()),
         }
     }
 
@@ -210,6 +213,10 @@ fn path_in(bytes: &[u8]) -> String {
 impl Link {
     /// Whether its process is over: its end of the connection is closed, and it is not just that.
     fn is_over(&self, pid: u32) -> bool {
+        self.is_hung_up() && discover::has_ended(pid)
+    }
+
+    fn is_hung_up(&self) -> bool {
         let Some(connection) = &self.connection else {
             return false;
         };
@@ -219,8 +226,7 @@ impl Link {
             revents: 0,
         };
         // SAFETY: one initialised entry
-        let hung_up = unsafe { libc::poll(&raw mut polled, 1, 0) } == 1;
-        hung_up && discover::has_ended(pid)
+        unsafe { libc::poll(&raw mut polled, 1, 0) == 1 }
     }
 }
 

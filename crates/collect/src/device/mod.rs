@@ -40,6 +40,7 @@ mod ordinals;
 mod owner;
 pub mod presence;
 mod reconcile;
+mod rest;
 pub mod telemetry;
 mod visible;
 
@@ -52,6 +53,7 @@ pub use merge::ProcessMemory;
 pub use nvml::Devices;
 pub use ordinals::{Certainty, Ordinals};
 pub use reconcile::{Reconciled, Tracked, reconcile};
+pub use rest::Looking;
 
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,15 @@ use super::{Absent, Device, Found, MigDevice, ProcessMemory};
 use crate::processor::HERE;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
 const LIBRARY: &str = "libnvidia-ml.so.1";
 /// Names another library, for tests and unusual installations.
 const OVERRIDE: &str = "GPUSCOPE_NVML";
+pub(super) const WHOLE_PERCENT: u32 = 100;
+
 /// The devices of this machine. Holds NVML open; without a persistent driver that keeps the GPUs awake.
 pub struct Devices {
     nvml: Nvml,
@@ -73,6 +76,18 @@ impl Devices {
     pub fn processes(&self) -> Found<ProcessMemory> {
         let mut owners = Owners::new("/proc");
         self.each(|index, gpu, notes| Ok(processes_of(gpu, index, &mut owners, notes)?.0))
+    }
+
+    /// Processes that hold memory on a device on which a kernel of anybody ran all the time lately, with NVML's number of it.
+    pub(super) fn busy_processes(&self, owners: &mut Owners) -> BTreeSet<(u32, u32)> {
+        let busy = self.each(|index, gpu, notes| {
+            if gpu.utilization_rates()?.gpu < WHOLE_PERCENT {
+                return Ok(Vec::new());
+            }
+            let (held, _) = processes_of(gpu, index, owners, notes)?;
+            Ok(held.iter().filter_map(|one| Some((one.pid?, index))).collect())
+        });
+        busy.items.into_iter().collect()
     }
 
     pub(super) fn nvml(&self) -> &Nvml {

@@ -73,8 +73,7 @@ pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
 
 /// Up to the function of CUDA that was called: what that calls within CUDA has no names.
 fn without_end(inward: &[Frame]) -> &[Frame] {
-    let linked_in = |frame: &Frame| CUDA.iter().any(|library| is_linked_in(frame, library));
-    let says_little = |frame: &Frame| is_nameless(frame) && is_cuda(frame) || linked_in(frame);
+    let says_little = |frame: &Frame| is_nameless(frame) && is_cuda(frame) || is_linked_in_of_cuda(frame);
     let named = inward.iter().position(|frame| !says_little(frame));
     &inward[named.unwrap_or(0)..]
 }
@@ -139,6 +138,7 @@ fn own(stack: &[Frame]) -> usize {
         .or_else(|| find(&is_of_program))
         .or_else(|| find(&is_unread))
         .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !begins_or_waits(frame)))
+        .or_else(|| find(&|frame| !is_nameless(frame) && !is_linked_in_of_cuda(frame)))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
 }
@@ -200,6 +200,10 @@ fn is_of(frame: &Frame, library: &str) -> bool {
 fn is_linked_in(frame: &Frame, library: &str) -> bool {
     let name = frame.function.trim_start_matches('_');
     name.contains(LINKED_IN) && name.starts_with(library)
+}
+
+fn is_linked_in_of_cuda(frame: &Frame) -> bool {
+    CUDA.iter().any(|library| is_linked_in(frame, library))
 }
 
 /// Whether a module of that name is CUDA's own: its driver, its runtime.
@@ -453,6 +457,17 @@ mod tests {
             native("main", "app"),
         ];
         assert_eq!(frame_lines(&stack), ["main (app)", "by cudaMalloc"]);
+    }
+
+    #[test]
+    fn where_nothing_else_is_known_the_call_is_named_and_not_what_it_calls_within() {
+        let stack = [
+            native("libcudart_static_5382377d5c772c9d197c0cda9fd9742ee6ad893c", "app"),
+            native("cudaStreamSynchronize", "app"),
+            native("std::thread::_State_impl<work()::{lambda()#1}>::_M_run", "app"),
+            native("execute_native_thread_routine", "libstdc++.so.6"),
+        ];
+        assert_eq!(frame_place(&stack).as_deref(), Some("cudaStreamSynchronize (app)"));
     }
 
     #[test]

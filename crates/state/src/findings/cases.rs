@@ -61,13 +61,13 @@ impl Sum for () {
 
 /// The longest of some times, and whose it is.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Longest {
+pub(crate) struct Longest<T> {
     pub(crate) ns: u64,
-    pub(crate) tid: u32,
+    pub(crate) whose: T,
 }
 
-impl Sum for Longest {
-    fn join(&mut self, other: &Longest) {
+impl<T: Copy + Default> Sum for Longest<T> {
+    fn join(&mut self, other: &Longest<T>) {
         if other.ns > self.ns {
             *self = *other;
         }

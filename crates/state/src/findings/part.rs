@@ -21,3 +21,10 @@ pub enum Part {
     #[default]
     Other,
 }
+
+impl Part {
+    /// Whether nobody waits for the device in it, nor for memory or code.
+    pub(super) fn is_elsewhere(self) -> bool {
+        matches!(self, Part::Launch | Part::Other)
+    }
+}

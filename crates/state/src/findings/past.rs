@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 const MOST: usize = 1 << 16;
 /// Calls that are looked through for one gap.
 const LOOKED_AT: usize = 512;
+/// Among those of other processes.
+const LOOKED_AT_OF_ALL: usize = 8 * LOOKED_AT;
 /// A gap begins when the call that proves it returns; both times come from one clock.
 const NEAR_NS: u64 = 5_000;
 /// Longer gaps are not the fault of the wait before them: the host has something else to do.
@@ -89,6 +91,10 @@ pub struct Gap {
     pub code_ns: u64,
     /// In waits and copies.
     pub wait_ns: u64,
+    /// In calls of other kinds (resets, contexts, launches that load code).
+    pub other_ns: u64,
+    /// Of these the one in which most of it passed, and how much.
+    pub longest_other: Option<(u64, Past)>,
     pub fault: Fault,
 }
 
@@ -117,14 +123,14 @@ impl Recent {
             memory_ns: 0,
             code_ns: 0,
             wait_ns: 0,
+            other_ns: 0,
+            longest_other: None,
             fault: Fault::Nobody,
         };
         let (since, until) = (idle.at, idle.end());
         let newest = self.0.partition_point(|past| past.start < until);
-        for past in self.0.range(..newest).rev().take(LOOKED_AT) {
-            if past.pid != idle.pid {
-                continue;
-            }
+        let lately = self.0.range(..newest).rev().take(LOOKED_AT_OF_ALL);
+        for past in lately.filter(|past| past.pid == idle.pid).take(LOOKED_AT) {
             if gap.follows(past, since) {
                 gap.behind = Some(*past);
                 gap.behind_ns = within(past, since, until);
@@ -153,7 +159,7 @@ impl Gap {
     /// Whether it is that call which the host came back from, or was in, when the gap began.
     fn follows(&self, past: &Past, since: i64) -> bool {
         if !self.measured {
-            return past.end.abs_diff(since) <= NEAR_NS;
+            return !past.part.is_elsewhere() && past.end.abs_diff(since) <= NEAR_NS;
         }
         let waits = match past.part {
             Part::Sync | Part::Item | Part::Copy | Part::Free => true,
@@ -169,6 +175,12 @@ impl Gap {
         match past.part {
             Part::Alloc | Part::Free => self.memory_ns.grow(ns),
             Part::Code => self.code_ns.grow(ns),
+            part if part.is_elsewhere() => {
+                self.other_ns.grow(ns);
+                if ns > self.longest_other.map_or(0, |(longest, _)| longest) {
+                    self.longest_other = Some((ns, *past));
+                }
+            }
             _ => self.wait_ns.grow(ns),
         }
     }

@@ -8,7 +8,7 @@ use super::evidence::Bandwidth;
 use super::interner::Interner;
 use super::pace::Verdict;
 use super::part::{PROMPT_NS, Part};
-use super::past::{Gap, Past, Recent};
+use super::past::{Gap, LONG_NS, Past, Recent};
 use super::seen::{Process, Seen, UNPLACED};
 use super::table::Bounded;
 use crate::catalog::{Class, CopyKind, HostMemory};
@@ -213,10 +213,11 @@ impl Scene {
     }
 }
 
-/// Whether an idle gap can be the call's fault, or it can be moment of a finding later.
+/// Whether an idle gap can be the call's fault, or passed in it, or it can be moment of a finding later.
 fn is_kept(seen: &Seen<'_>) -> bool {
     match seen.part {
-        Part::Launch | Part::Other => false,
+        Part::Launch => seen.ns() >= LONG_NS,
+        Part::Other => seen.ns() > PROMPT_NS,
         Part::Copy => seen.event.blocking || seen.ns() > PROMPT_NS,
         Part::Sync | Part::Item | Part::SmallCopy | Part::Alloc | Part::Free | Part::Code => true,
     }

@@ -167,6 +167,11 @@ fn why_not(coverage: &Coverage) -> Option<String> {
         Seen::Conditional => {
             format!("it makes graphs with conditional nodes, which can fail while CUPTI records; {CONDITIONAL_CURE}")
         }
+        Seen::Unanswered => {
+            "CUPTI has not answered: in a program that ran before it waits until all that runs on the device has \
+                             ended, and the program's calls wait with it; hint: --gpu off"
+                .to_owned()
+        }
         Seen::Held => format!("another tool holds CUPTI ({library}); hint: run without the profiler, or --gpu off"),
         Seen::TooNew => format!(
             "CUPTI {} ({library}) is too new for the driver; hint: GPUSCOPE_CUPTI=PATH of an older libcupti.so",

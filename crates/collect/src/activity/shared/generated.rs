@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0007;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0008;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -35,6 +35,8 @@ pub const ACTIVITY_LEFT: u32 = 6;
 pub const ACTIVITY_GIVEN: u32 = 7;
 /// It makes graphs with conditional nodes, which can fail while CUPTI records.
 pub const ACTIVITY_CONDITIONAL: u32 = 8;
+/// CUPTI is, and has not answered yet.
+pub const ACTIVITY_ASKED: u32 = 9;
 
 // `enum activity_step`: What CUPTI was asked for.
 pub const STEP_NONE: u32 = 0;

@@ -2,13 +2,11 @@
 
 use super::answer::Answers;
 use crate::device::ask::Gpu;
+use crate::device::nvml::WHOLE_PERCENT;
 use crate::device::owner::Owners;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessUtilizationSample;
 use std::collections::{BTreeMap, HashMap};
-
-/// NVML tells now and then of a process that it knows nothing of.
-const WHOLE_PERCENT: u32 = 100;
 
 /// What one process did on one GPU. Who did nothing has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +58,7 @@ impl Work {
     }
 }
 
+/// NVML tells now and then of a process that it knows nothing of.
 fn newest(told: Vec<ProcessUtilizationSample>, seen: u64) -> BTreeMap<u32, ProcessUtilizationSample> {
     let mut newest = BTreeMap::new();
     for one in told {

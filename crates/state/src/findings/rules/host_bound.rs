@@ -37,7 +37,7 @@ const WAITS_PERCENT: u64 = 50;
 /// Of the times that the host was away.
 #[derive(Debug, Default, Clone, Copy)]
 struct Away {
-    longest: Longest,
+    longest: Longest<u32>,
     /// Time in which the thread slept or waited, as far as that is told.
     blocked_ns: u64,
 }
@@ -159,7 +159,7 @@ impl HostBound {
         if let Some((_, evidence, away)) = open.last_mut() {
             evidence.add_outside(seen);
             let (ns, tid) = (seen.outside_ns, seen.event.tid);
-            away.longest.join(&Longest { ns, tid });
+            away.longest.join(&Longest { ns, whose: tid });
         }
     }
 
@@ -190,7 +190,7 @@ impl HostBound {
         if let (Fault::Away, Some((evidence, away))) = (gap.fault, self.measured.of(seen)) {
             evidence.add_gap(seen, gap.ns);
             let (ns, tid) = (gap.ns, seen.event.tid);
-            away.longest.join(&Longest { ns, tid });
+            away.longest.join(&Longest { ns, whose: tid });
             if Why::from_name(seen.event.name) == Some(Why::Blocked) {
                 away.blocked_ns.grow(ns);
             }
@@ -314,7 +314,7 @@ fn what(evidence: &Evidence, away: &Away, measured: bool, meanwhile: &str) -> St
         plural(evidence.count, "time"),
         duration(OUTSIDE_NS),
         duration(away.longest.ns),
-        away.longest.tid
+        away.longest.whose
     );
     match measured {
         true => format!(

@@ -3,7 +3,8 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Longest, Phased, Sum};
 use crate::findings::evidence::End;
-use crate::findings::past::{Fault, LONG_NS};
+use crate::findings::part::Part;
+use crate::findings::past::{Fault, LONG_NS, Past};
 use crate::findings::places::Samples;
 use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow, percent_of};
@@ -19,14 +20,28 @@ const THREADS: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Gaps {
-    longest: Longest,
+    /// And the thread that ended it.
+    longest: Longest<u32>,
     in_calls_ns: u64,
+    /// Of these in calls that are no waits, copies, nor about memory or code.
+    other_ns: u64,
+    /// The call of these in which most of one gap passed.
+    longest_other: Longest<Past>,
+}
+
+impl Gaps {
+    /// Whether most of the time passed in calls of other kinds.
+    fn is_in_others(&self, all_ns: u64) -> bool {
+        self.other_ns >= all_ns.div_ceil(2)
+    }
 }
 
 impl Sum for Gaps {
     fn join(&mut self, other: &Gaps) {
         self.in_calls_ns.grow(other.in_calls_ns);
         self.longest.join(&other.longest);
+        self.other_ns.grow(other.other_ns);
+        self.longest_other.join(&other.longest_other);
     }
 }
 
@@ -68,18 +83,44 @@ impl IdleGaps {
     }
 
     /// What the thread did that ended the gaps, as far as it is known.
-    fn meanwhile(&self, gaps: &Gaps, all_ns: u64) -> String {
+    fn meanwhile(&self, gaps: &Gaps, all_ns: u64, end: &End<'_>) -> String {
+        if gaps.longest.whose == 0 {
+            return "which thread gave it work again is not known".to_owned();
+        }
         let calls = percent_of(gaps.in_calls_ns, all_ns);
         let outside = 100 - calls.min(100);
-        let cpu = self.cpu.get(u64::from(gaps.longest.tid)).and_then(Cpu::percent);
+        let cpu = self.cpu.get(u64::from(gaps.longest.whose)).and_then(Cpu::percent);
         let cpu = match cpu {
             Some(percent) => format!("; over the whole run it was on a processor {percent} % of the time"),
             None => String::new(),
         };
+        let others = percent_of(gaps.other_ns, all_ns).min(100);
+        let within = match others >= PERCENT {
+            true => format!(
+                ", and in calls such as {} for {others} %",
+                end.interner.name(gaps.longest_other.whose.name)
+            ),
+            false => String::new(),
+        };
         format!(
-            "thread {} was outside CUDA for {outside} % of it{cpu}",
-            gaps.longest.tid
+            "thread {} was outside CUDA for {outside} % of it{within}{cpu}",
+            gaps.longest.whose
         )
+    }
+}
+
+fn cure(gaps: &Gaps, all_ns: u64) -> &'static str {
+    match (gaps.is_in_others(all_ns), gaps.longest_other.whose.part) {
+        (true, Part::Launch) => {
+            "have code loaded before the work begins: CUDA_MODULE_LOADING=EAGER, or launch each kernel once"
+        }
+        (true, _) => {
+            "make such calls before the work begins, and keep what they make or set up: devices, contexts, streams"
+        }
+        (false, _) => {
+            "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead (in PyTorch: \
+             num_workers, prefetch_factor and persistent_workers of a DataLoader)"
+        }
     }
 }
 
@@ -113,12 +154,16 @@ impl Rule for IdleGaps {
         }
         if let (Fault::Host, Some((evidence, gaps))) = (gap.fault, self.cases.of(seen)) {
             evidence.add_own_gap(seen, gap.ns);
-            [gap.memory_ns, gap.code_ns, gap.wait_ns]
+            [gap.memory_ns, gap.code_ns, gap.wait_ns, gap.other_ns]
                 .into_iter()
                 .for_each(|ns| gaps.in_calls_ns.grow(ns));
+            gaps.other_ns.grow(gap.other_ns);
+            if let Some((ns, call)) = gap.longest_other {
+                gaps.longest_other.join(&Longest { ns, whose: call });
+            }
             gaps.longest.join(&Longest {
                 ns: gap.ns,
-                tid: seen.event.tid,
+                whose: seen.event.tid,
             });
             self.samples.gap(seen);
         }
@@ -132,7 +177,11 @@ impl Rule for IdleGaps {
         }
         let sampled = self.samples.in_gaps(end, pid);
         let finding = evidence.finding(self.name(), end);
-        let site = self.samples.site(&sampled, evidence.ns).or(finding.site);
+        let of_call = || end.interner.site(gaps.longest_other.whose.site).map(str::to_owned);
+        let site = match gaps.is_in_others(evidence.ns) {
+            true => of_call().or(finding.site),
+            false => self.samples.site(&sampled, evidence.ns).or(finding.site),
+        };
         let sampled_words = match sampled.places.is_empty() {
             true => String::new(),
             false => format!("; {}", sampled.words(evidence.ns)),
@@ -149,12 +198,9 @@ impl Rule for IdleGaps {
                 plural(evidence.count, "gap"),
                 duration(LONG_NS),
                 duration(gaps.longest.ns),
-                self.meanwhile(&gaps, evidence.ns)
+                self.meanwhile(&gaps, evidence.ns, end)
             ),
-            cure:
-                "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead (in PyTorch: \
-                   num_workers, prefetch_factor and persistent_workers of a DataLoader)"
-                    .to_owned(),
+            cure: cure(&gaps, evidence.ns).to_owned(),
             thresholds: format!(
                 "gaps of {} or more in the steady part, {PERCENT} % of it in all",
                 duration(LONG_NS)
@@ -175,10 +221,16 @@ mod tests {
     use crate::model::activity::Why;
     use crate::model::work::Certainty;
 
+    /// Something was launched and waited for; when that was over.
+    fn waited(fixture: &mut Fixture) -> i64 {
+        fixture.launch();
+        fixture.sync(9 * MS);
+        fixture.at
+    }
+
     fn steps(fixture: &mut Fixture, gap_ns: u64) {
         for _ in 0..20 {
-            fixture.launch();
-            fixture.sync(9 * MS);
+            waited(fixture);
             fixture.idle(gap_ns);
         }
     }
@@ -206,9 +258,7 @@ mod tests {
         const LOGS: &str = r#"[{"function":"log","file":"/x/train.py","line":20,"language":"python"}]"#;
         let mut fixture = Fixture::of(IdleGaps::default());
         for _ in 0..20 {
-            fixture.launch();
-            fixture.sync(9 * MS);
-            let since = fixture.at;
+            let since = waited(&mut fixture);
             fixture.outside(3 * MS, LOADS);
             fixture.launch();
             fixture.idle_since(since);
@@ -219,6 +269,41 @@ mod tests {
         let said = "where it was: 100 % in train.py:10 load_batch (of 20 samples)";
         assert!(finding.what.contains(said), "{}", finding.what);
         assert_eq!(finding.site.as_deref(), Some(LOADS));
+    }
+
+    #[test]
+    fn who_is_in_a_call_of_another_kind_is_not_outside_cuda() {
+        let mut fixture = Fixture::of(IdleGaps::default());
+        for _ in 0..20 {
+            let since = waited(&mut fixture);
+            fixture.call(Class::Context, 2 * MS, |call| call.name = "cudaDeviceReset");
+            fixture.pass(MS);
+            fixture.launch();
+            fixture.idle_since(since);
+        }
+        let finding = fixture.finding();
+        let said = "was outside CUDA for 34 % of it, and in calls such as cudaDeviceReset for 66 %";
+        assert!(finding.what.contains(said), "{}", finding.what);
+        assert!(finding.cure.contains("before the work begins"), "{}", finding.cure);
+    }
+
+    #[test]
+    fn of_a_thread_that_is_not_known_nothing_is_said() {
+        let mut fixture = Fixture::of(IdleGaps::default());
+        for _ in 0..20 {
+            let since = waited(&mut fixture);
+            fixture.pass(3 * MS);
+            fixture.launch();
+            let thread = std::mem::take(&mut fixture.tid);
+            fixture.ran_dry(since, Why::Other);
+            fixture.tid = thread;
+        }
+        let finding = fixture.finding();
+        assert!(
+            finding.what.contains("which thread gave it work again is not known"),
+            "{}",
+            finding.what
+        );
     }
 
     #[test]
@@ -237,9 +322,7 @@ mod tests {
     #[test]
     fn gaps_count_that_are_told_when_the_process_is_gone() {
         let mut fixture = Fixture::of(IdleGaps::default());
-        fixture.launch();
-        fixture.sync(9 * MS);
-        let since = fixture.at;
+        let since = waited(&mut fixture);
         fixture.pass(5 * MS);
         fixture.launch();
         fixture.exit();
@@ -250,8 +333,7 @@ mod tests {
     #[test]
     fn one_gap_is_told_as_one() {
         let mut fixture = Fixture::of(IdleGaps::default());
-        fixture.launch();
-        fixture.sync(9 * MS);
+        waited(&mut fixture);
         fixture.idle(3 * MS);
         let what = fixture.finding().what;
         assert!(what.contains("in 1 gap of 1.0 ms or more"), "{what}");
@@ -262,9 +344,7 @@ mod tests {
         let worst = |why: Option<Why>| {
             let mut fixture = Fixture::of(IdleGaps::default());
             for _ in 0..20 {
-                fixture.launch();
-                fixture.sync(9 * MS);
-                let since = fixture.at;
+                let since = waited(&mut fixture);
                 fixture.pass(3 * MS);
                 fixture.launch();
                 match why {

@@ -2,8 +2,9 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_CONDITIONAL, ACTIVITY_GIVEN, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS,
-    STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_ASKED, ACTIVITY_CONDITIONAL, ACTIVITY_GIVEN, ACTIVITY_NONE, ACTIVITY_ON,
+    ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS,
+    STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,8 @@ pub enum Seen {
     TooOld,
     /// The program made graphs that fail while it records.
     Conditional,
+    /// It has not answered.
+    Unanswered,
     /// It has refused with this error.
     Refused { step: &'static str, error: u32 },
 }
@@ -184,7 +187,7 @@ impl Coverage {
         Coverage {
             pid: told.pid,
             comm: told.comm.clone(),
-            seen: seen(told),
+            seen: seen(head.state, head.step, head.error, head.given),
             library: told.library.clone(),
             other: told.other.clone(),
             version: version(head.version),
@@ -200,7 +203,7 @@ impl Coverage {
             windows: sampled(told),
             given_ns: Some(head.given).filter(|given| *given > 0),
             broken_off: told.broken_off,
-            goes_on: head.state == ACTIVITY_ON && !told.broken_off,
+            goes_on: head.state == ACTIVITY_ON && !told.broken_off || head.state == ACTIVITY_ASKED && told.is_connected,
             gives_way: head.guarded != 0,
         }
     }
@@ -237,11 +240,12 @@ fn sampled(told: &Told) -> Option<Sampled> {
     windows.or(ended)
 }
 
-fn seen(told: &Told) -> Seen {
-    let head = &told.head;
-    match (head.state, head.step, head.error) {
+/// `state`, `step`, `error`, `given`: as the library has written them.
+fn seen(state: u32, step: u32, error: u32, given: u64) -> Seen {
+    match (state, step, error) {
         (ACTIVITY_ABSENT, ..) => Seen::Absent,
-        (ACTIVITY_CONDITIONAL, ..) if head.given == 0 => Seen::Conditional,
+        (ACTIVITY_NONE | ACTIVITY_ASKED, ..) => Seen::Unanswered,
+        (ACTIVITY_CONDITIONAL, ..) if given == 0 => Seen::Conditional,
         (ACTIVITY_REFUSED, _, MULTIPLE_SUBSCRIBERS) => Seen::Held,
         (ACTIVITY_REFUSED, STEP_LOAD, 0) => Seen::TooOld,
         (ACTIVITY_REFUSED, _, NOT_INITIALIZED) => Seen::TooNew,
@@ -272,5 +276,29 @@ fn version(number: u32) -> String {
         0 => String::new(),
         1..100_000 => format!("API {number}"),
         _ => format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::shared::{ACTIVITY_CUT, ACTIVITY_ENDED, ACTIVITY_LEFT};
+
+    fn seen_in(state: u32, error: u32) -> Seen {
+        seen(state, STEP_SUBSCRIBE, error, 0)
+    }
+
+    #[test]
+    fn what_the_library_has_got_to_says_whether_activities_are_seen() {
+        for state in [ACTIVITY_ON, ACTIVITY_ENDED, ACTIVITY_CUT, ACTIVITY_LEFT, ACTIVITY_GIVEN] {
+            assert_eq!(seen_in(state, 0), Seen::Yes, "{state}");
+        }
+        for state in [ACTIVITY_NONE, ACTIVITY_ASKED] {
+            assert_eq!(seen_in(state, 0), Seen::Unanswered, "{state}");
+        }
+        assert_eq!(seen_in(ACTIVITY_ABSENT, 0), Seen::Absent);
+        assert_eq!(seen_in(ACTIVITY_CONDITIONAL, 0), Seen::Conditional);
+        assert_eq!(seen_in(ACTIVITY_REFUSED, MULTIPLE_SUBSCRIBERS), Seen::Held);
+        assert_eq!(seen_in(ACTIVITY_REFUSED, NOT_INITIALIZED), Seen::TooNew);
     }
 }
