@@ -12,10 +12,16 @@ use crate::model::open::OpenCall;
 use crate::model::summary::Summary;
 use crate::model::totals::{Switches, Taken, Totals};
 use crate::model::work::ProcessReport;
+use crate::output::say;
 use crate::probe::attach::Attacher;
+use crate::probe::remover::Remover;
 use crate::record::Ending;
 use crate::wire::RowCounter;
 use anyhow::Result;
+use std::time::Duration;
+
+/// So long we wait for probes to be gone, once all else is done.
+const LETTING_GO: Duration = Duration::from_millis(300);
 
 /// See [`Tracer::standing`].
 pub(super) struct Standing {
@@ -44,11 +50,7 @@ impl Tracer {
         self.look_at_all_code();
         self.look_at_unsure();
         let standing = self.standing(calls);
-        drop(std::mem::take(&mut self.lifecycle));
-        self.attacher.detach_all();
-        if let Some(driver) = self.driver.as_mut() {
-            driver.detach();
-        }
+        let remover = self.detach_all();
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
         self.take_samples(super::samples::Wanted::All);
@@ -89,7 +91,27 @@ impl Tracer {
             encoder.finish(&ending, &mut self.buffer);
         }
         let written = self.flush().and_then(|()| self.output.settled());
+        if let Some(words) = remover.and_then(|remover| remover.settle(LETTING_GO)) {
+            say(format_args!("gpuscope: {words}"));
+        }
         Ok((summary, written))
+    }
+
+    /// Where each probe takes long, they are left to a process that may outlive us: nobody waits for that.
+    fn detach_all(&mut self) -> Option<Remover> {
+        drop(std::mem::take(&mut self.lifecycle));
+        let mut remover = None;
+        match self.makes_single_events() {
+            true => remover = self.attacher.leave_all(),
+            false => self.attacher.detach_all(),
+        }
+        if let Some(driver) = self.driver.as_mut() {
+            driver.detach();
+        }
+        if let Some(remover) = remover.as_mut() {
+            remover.begin();
+        }
+        remover
     }
 
     /// What is there only as long as probes are. `calls`: those that have not returned, and context switches.

@@ -12,7 +12,7 @@ use crate::foreign::ForeignFile;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A writer is noticed by looking; without a handler the kernel's signal would end us, and ignoring it would be inherited.
@@ -90,6 +90,8 @@ pub struct Lease {
     file: File,
     /// What the guardian knows it by; `None`: it does not.
     number: Option<u64>,
+    /// To a process that has the same descriptor, and gives it back.
+    left: bool,
 }
 
 impl Lease {
@@ -97,12 +99,18 @@ impl Lease {
     pub(crate) fn is_wanted(&self) -> bool {
         is_wanted(&self.file)
     }
+
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // SAFETY: changes a flag of an open descriptor
-        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+        if !self.left {
+            // SAFETY: changes a flag of an open descriptor
+            unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+        }
         if let Some(number) = self.number {
             guardian::forget(number);
         }
@@ -141,6 +149,7 @@ pub(crate) fn take(file: &ForeignFile) -> Result<Guard, OpenForWriting> {
         return Ok(Guard::Leased(Lease {
             file: own,
             number: None,
+            left: false,
         }));
     };
     match number(refused) {
@@ -154,6 +163,20 @@ pub(crate) fn take(file: &ForeignFile) -> Result<Guard, OpenForWriting> {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Guard {
+    pub(super) fn lease(&self) -> Option<&Lease> {
+        match self {
+            Guard::Leased(lease) => Some(lease),
+            Guard::None(_) | Guard::NotNeeded => None,
+        }
+    }
+
+    /// It lasts until a process ends that has [its descriptor](Lease::descriptor), too.
+    pub(super) fn leave(&mut self) {
+        if let Guard::Leased(lease) = self {
+            lease.left = true;
+        }
+    }
+
     /// Has a lease given back in time even if this process is stopped: to be called before there are probes in `file`.
     pub(crate) fn watch(&mut self, file: &ForeignFile) {
         if let Guard::Leased(lease) = self {

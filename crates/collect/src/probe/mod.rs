@@ -30,6 +30,7 @@ mod memory_limit;
 pub mod open_calls;
 pub mod place;
 pub mod privilege;
+pub mod remover;
 pub mod returns;
 mod ring;
 pub mod rows;

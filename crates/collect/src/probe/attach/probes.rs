@@ -5,8 +5,10 @@ use super::stay::Stay;
 use super::traffic::Hooked;
 use crate::engine::Engine;
 use crate::foreign::ForeignFile;
-use crate::probe::lease::{self, Guard};
+use crate::probe::lease::{self, Guard, Lease};
 use crate::probe::links;
+use crate::probe::remover::Remover;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 /// The probes in a file, and what keeps them from doing harm.
@@ -21,7 +23,7 @@ pub(super) struct Probes {
 
 impl Probes {
     fn is_in_the_way(&self) -> bool {
-        matches!(&self.guard, Guard::Leased(lease) if lease.is_wanted())
+        self.guard.lease().is_some_and(Lease::is_wanted)
     }
 }
 
@@ -62,10 +64,28 @@ impl Attacher {
 
     /// Takes all probes away.
     pub fn detach_all(&mut self) {
+        let_go(self.take_all());
+        self.kernel.detach();
+    }
+
+    /// Leaves it to another process to take all probes away; takes them away itself where there can be none.
+    pub fn leave_all(&mut self) -> Option<Remover> {
+        let mut probes = self.take_all();
+        let leases = probes.iter().filter_map(|probes| probes.guard.lease());
+        let leases: Vec<RawFd> = leases.map(Lease::descriptor).collect();
+        let remover = Remover::start(&leases).ok().flatten();
+        if remover.is_some() {
+            probes.iter_mut().for_each(|probes| probes.guard.leave());
+        }
+        let_go(probes);
+        self.kernel.detach();
+        remover
+    }
+
+    fn take_all(&mut self) -> Vec<Probes> {
         let files = self.attached.drain().map(|(_, file)| file.probes);
         let linkers = self.linkers.drain().map(|(_, (_, probes))| probes);
-        let_go(files.chain(linkers).collect());
-        self.kernel.detach();
+        files.chain(linkers).collect()
     }
 }
 
