@@ -16,6 +16,8 @@ status=0
 # These watch the whole machine and look at themselves, or name whoever they have missed, or hold whoever comes, whom another
 # gpuscope that counts each call cannot hold then: nobody may be beside them.
 mapfile -t alone <tests/torture/alone
+# The same programs from inside; but for processes that share their memory, which are one to an agent (docs/inside.md).
+mapfile -t inside <tests/torture/inside
 torture() { # OPTIONS: of the test program
   as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_TORTURE=$effort" ${GPUSCOPE_ENGINE:+"GPUSCOPE_ENGINE=$GPUSCOPE_ENGINE"} "$program" --include-ignored --nocapture "$@" \
     </dev/null 2>&1 | tee -a "$log" || status=$?
@@ -23,8 +25,7 @@ torture() { # OPTIONS: of the test program
 # Most of the time they wait: for the kernel, which takes a while to load programs and to let go of probes.
 torture --test-threads=6 "${alone[@]/#/--skip=}"
 torture --test-threads=1 "${alone[@]}"
-# The same programs from inside; but for processes that share their memory, which are one to an agent (docs/inside.md).
-GPUSCOPE_ENGINE=inside torture --test-threads=2 --skip=children_that_share_memory programs:: go:: callbacks:: bounds:: what_it_started_goes_on
+GPUSCOPE_ENGINE=inside torture --test-threads=2 "${inside[@]}"
 echo
 echo "tried, by kind:"
 sed -n 's/.*TRIED \([0-9]*\) \(.*\)/\2\t\1/p' "$log" | awk -F'\t' '{ sum[$1] += $2 } END { for (kind in sum) printf "%10d  %s\n", sum[kind], kind }' | sort -rn

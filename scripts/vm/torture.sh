@@ -15,7 +15,7 @@ rm -f "$files"/subjects/*.{c,cpp,h,go}
 strip --strip-debug -o "$files/torture" "$program"
 strip --strip-debug -o "$files/gpuscope" "${GPUSCOPE_TORTURE_PROGRAM:-target/release/gpuscope}"
 gcc -O1 -static -o "$files/patched" tests/vm/patched.c
-cp tests/torture/alone "$files/"
+cp tests/torture/{alone,inside} "$files/"
 echo "$*" >"$files/filters"
 # tools that do more than busybox's of these names; the shell is one that maps libraries
 for tool in setpriv unshare env sh; do cp -L "$(command -v $tool)" "$files/"; done
