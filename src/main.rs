@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use gpuscope::cli::Cli;
 use gpuscope::output::say;
-use gpuscope::probe::{calibrate, lease};
+use gpuscope::probe::{calibrate, lease, remover};
 use gpuscope::refusal::{self, Usage};
 use gpuscope::stack;
 use gpuscope::{command, foreign, space, version};
@@ -14,6 +14,7 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    remover::enter();
     foreign::worker::enter(&[
         foreign::HANDS,
         stack::NAMER,

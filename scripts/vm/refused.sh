@@ -48,7 +48,7 @@ launches() {
   fi
 }
 # ./gpusim, too, where minutes do not matter: an emulated machine takes them to read its libraries
-for program in ${INSIDE_PROGRAMS:-./gpusim-static}; do launches "$program" 5; done
+for program in ${INSIDE_PROGRAMS-./gpusim-static}; do launches "$program" 5; done
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

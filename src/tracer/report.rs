@@ -101,7 +101,7 @@ impl Tracer {
     fn detach_all(&mut self) -> Option<Remover> {
         drop(std::mem::take(&mut self.lifecycle));
         let mut remover = None;
-        match self.makes_single_events() {
+        match self.engine.makes_single_events() {
             true => remover = self.attacher.leave_all(),
             false => self.attacher.detach_all(),
         }

@@ -2,7 +2,7 @@
 
 use super::engine::{ENGINE, engine};
 use super::trace::Trace;
-use super::{PATIENCE, changed_code, eventually, probes_of, sim_folder};
+use super::{PATIENCE, changed_code, comes_true, eventually, probes_of, sim_folder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -238,8 +238,19 @@ impl Running {
         self.finish()
     }
 
+    /// Waits for its end, and until nobody takes its probes away any more, and reads what it wrote.
+    pub fn finish(self) -> Trace {
+        let trace = self.end();
+        if let Some(remover) = trace.remover() {
+            let process = format!("/proc/{remover}");
+            let is_gone = (0..10).any(|_| comes_true(|| !Path::new(&process).exists()));
+            assert!(is_gone, "process {remover} still takes probes away");
+        }
+        trace
+    }
+
     /// Waits for its end and reads what it wrote.
-    pub fn finish(mut self) -> Trace {
+    pub fn end(mut self) -> Trace {
         let status = self.wait();
         Trace::read(status, self.stdout(), self.stderr(), Arc::clone(&self.folder))
     }

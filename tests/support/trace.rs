@@ -50,6 +50,12 @@ impl Trace {
             .unwrap_or_else(|| panic!("{}\n{}", self.status, self.stderr))
     }
 
+    /// The process that takes probes away after gpuscope, where it says that one does.
+    pub fn remover(&self) -> Option<u32> {
+        let (_, behind) = self.stderr.split_once("takes probes away one at a time: process ")?;
+        behind.split(' ').next()?.parse().ok()
+    }
+
     /// Fails the test unless gpuscope and its command ended well.
     pub fn ok(self) -> Trace {
         assert_eq!(self.code(), 0, "{}", self.stderr);

@@ -254,7 +254,7 @@ fn who_may_run_a_kernel_that_never_ends_is_not_asked_but_where_that_is_told() {
     assert_eq!(spared.of_type("gpu").count(), 0, "{}", spared.stderr);
     for words in [
         "device 0 of process",
-        "is never idle",
+        "was never idle",
         "hint: --gpu on asks all the same",
     ] {
         assert!(spared.stderr.contains(words), "{words}: {}", spared.stderr);

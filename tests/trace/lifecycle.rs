@@ -96,12 +96,6 @@ fn sigkill_leaves_no_probe_behind() {
     assert!(trace_ended_by(libc::SIGKILL).is_none());
 }
 
-/// The process that takes probes away after gpuscope, as far as gpuscope says that one does.
-fn remover(trace: &Trace) -> Option<u32> {
-    let (_, behind) = trace.stderr.split_once("takes probes away one at a time: process ")?;
-    behind.split(' ').next()?.parse().ok()
-}
-
 /// What a process has open, by name; of one that has ended nothing.
 fn open_files(pid: u32) -> Vec<String> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd"))
@@ -117,37 +111,22 @@ fn open_files(pid: u32) -> Vec<String> {
 fn nobody_waits_for_a_kernel_that_takes_probes_away_one_at_a_time() {
     let (own, unknown) = (OwnSim::new(), OwnSim::new());
     let (mut program, control) = (own.program(&["train", "0"]), unknown.program(&["train", "0"]));
-    let options = [
-        "-p",
-        &program.pid().to_string(),
-        "--filter",
-        "cudaMemcpy",
-        "--filter",
-        "@memset",
-    ];
+    let pid = program.pid().to_string();
+    let options = ["-p", &pid, "--filter", "cudaMemcpy", "--filter", "@memset"];
     let running = Gpuscope::trace(&options).tier("perf-link").start().until_attached();
     running.until_written("cudaMemcpy");
-    assert!(
-        changed_code(program.pid(), RUNTIME) >= 8,
-        "each with its return, more than go in a moment"
-    );
-    let trace = running.stop();
+    assert!(changed_code(program.pid(), RUNTIME) >= 12, "each with its return");
+    running.signal(libc::SIGINT);
+    let trace = running.end();
     assert_eq!(trace.code(), 0, "{}", trace.stderr);
-    let as_it_was = || changed_beyond(control.pid(), program.pid(), RUNTIME).is_empty();
-    match remover(&trace) {
-        Some(remover) => {
-            let is_needed =
-                |open: &String| open.starts_with("anon_inode:") || open.contains(".so.") || open.starts_with("pipe:");
-            let open = open_files(remover);
-            assert!(
-                open.iter().all(is_needed),
-                "nobody waits for the end of these: {open:?}"
-            );
-            eventually("the code is as it was", as_it_was);
-            eventually("it ends", || open_files(remover).is_empty());
-        }
-        None => assert!(as_it_was(), "{}", trace.stderr),
-    }
+    let remover = trace.remover().expect("not all probes were gone in a moment");
+    let written = trace.folder().display().to_string();
+    let open = open_files(remover);
+    assert!(!open.iter().any(|name| name.starts_with(&written)), "{open:?}");
+    eventually("the code is as it was", || {
+        changed_beyond(control.pid(), program.pid(), RUNTIME).is_empty()
+    });
+    eventually("it ends", || open_files(remover).is_empty());
     assert!(program.is_running(), "it lives on");
     program.signal(libc::SIGTERM);
     assert_unharmed(&program.finish());

@@ -141,7 +141,7 @@ impl Tracer {
     fn leave_alone(&mut self, pid: u32, device: u32) {
         self.settle_visit(pid);
         self.not_recorded(&format!(
-            "device {device} of process {pid} is never idle, and CUPTI has a program that runs wait until all that runs there has \
+            "device {device} of process {pid} was never idle for two seconds, and CUPTI has a program that runs wait until all that runs there has \
              ended: for ever, where that waits for the program; hint: --gpu on asks all the same"
         ));
     }
@@ -155,11 +155,13 @@ impl Tracer {
     /// Who has not been asked, at the end.
     pub(in crate::tracer) fn never_asked(&self) -> Vec<String> {
         let others = self.is_cupti_asked();
+        let looks = self.family.looking.is_some();
         let unasked = self.unasked().into_iter();
         let words = |pid: u32| {
             let visits = self.family.known.get(&pid).map_or(0, |one| one.asking.visits());
             let why = match (others, visits) {
                 (true, _) => "it was not asked, as CUPTI of another process has not answered",
+                (false, 0) if looks => "NVML had not said yet whether its device is ever idle; hint: --gpu on",
                 (false, 0) => "the end came before it could be asked",
                 (false, _) => "it did not answer",
             };

@@ -42,6 +42,11 @@ pub fn enter(roles: &[Role]) {
     ENTERS.store(true, Ordering::Relaxed);
 }
 
+/// Whether what this program executes anew begins with [`enter`], too.
+pub(crate) fn is_entered() -> bool {
+    ENTERS.load(Ordering::Relaxed)
+}
+
 /// A worker, seen from who started it. Dropping it gives it up.
 #[derive(Debug)]
 pub struct Worker {
@@ -122,7 +127,7 @@ fn become_worker(role: Role, name: &std::ffi::CStr, channel: &OwnedFd, memory: &
         libc::dup2(channel, CHANNEL);
         libc::dup2(memory, SHARED);
         libc::syscall(libc::SYS_close_range, SHARED + 1, libc::c_uint::MAX, 0);
-        if ENTERS.load(Ordering::Relaxed) {
+        if is_entered() {
             let arguments = [name.as_ptr(), std::ptr::null()];
             libc::execv(c"/proc/self/exe".as_ptr(), arguments.as_ptr());
         }

@@ -107,10 +107,11 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if !self.left {
-            // SAFETY: changes a flag of an open descriptor
-            unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+        if self.left {
+            return;
         }
+        // SAFETY: changes a flag of an open descriptor
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
         if let Some(number) = self.number {
             guardian::forget(number);
         }
@@ -118,7 +119,7 @@ impl Drop for Lease {
 }
 
 /// While a break is pending the kernel tells the lease to fall back to.
-fn is_wanted(file: &File) -> bool {
+pub(super) fn is_wanted(file: &impl AsRawFd) -> bool {
     // SAFETY: reads a flag of an open descriptor
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) != libc::F_RDLCK }
 }
@@ -158,6 +159,11 @@ pub(crate) fn take(file: &ForeignFile) -> Result<Guard, OpenForWriting> {
         libc::EACCES => Ok(Guard::None(Unleased::NotOurs)),
         other => Ok(Guard::None(Unleased::Refused(other))),
     }
+}
+
+/// Leases that were [left](Guard::leave) last until that process has ended.
+pub(super) fn leave_to(pid: u32) {
+    guardian::leave_to(pid);
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,12 +1,15 @@
 //! A process that takes probes away after us, where the kernel takes away one at a time.
 //!
-//! To let go of a perf event's probe, the kernel waits until all processors have left it: a tenth to half a second each, one
+//! To let go of a perf event's probe, the kernel waits until all processors have left it: a twentieth to half a second each, one
 //! after the other whoever asks. That process holds the same descriptors, so that ours are closed at once. When it is killed, the kernel
 //! does what it would have done.
 
+use super::lease;
+use crate::confine::{self, Keep};
+use crate::foreign::worker;
 use crate::text::quantity::plural;
 use std::fs;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::{self, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -21,41 +24,44 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Remover {
     pid: libc::pid_t,
-    events: usize,
+    probes: usize,
     /// It waits for the end of what comes through this.
     held_back: Option<PipeWriter>,
 }
 
-/// Descriptors that it keeps, each in ascending order.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// Descriptors that it has.
+#[derive(Debug, Default)]
 struct Kept {
     /// What ties programs to events.
     links: Vec<RawFd>,
     events: Vec<RawFd>,
+    files: Vec<RawFd>,
 }
 
 impl Remover {
-    /// Starts it for all events that there are; `None`: they are few. Leases with these descriptors last as long as it does.
+    /// Starts it for all events that there are, so many `probes`; `None`: they are few. Leases with these descriptors last as long
+    /// as it does.
     ///
     /// # Errors
     /// What is open cannot be read, or there can be no more processes.
-    pub(super) fn start(leases: &[RawFd]) -> io::Result<Option<Remover>> {
-        let kept = Kept::find()?;
-        if kept.events.len() < FEWEST {
+    pub(super) fn start(probes: usize, leases: &[RawFd]) -> io::Result<Option<Remover>> {
+        if probes < FEWEST {
             return Ok(None);
         }
+        let open = Kept::find()?;
+        let kept = [&open.links, &open.events, leases].concat();
         let (go, held_back) = io::pipe()?;
+        let pipe = [go.as_raw_fd(), held_back.as_raw_fd()];
         // all that needs memory comes before the copy is made
-        let own = [go.as_raw_fd()];
-        let all = kept.links.iter().chain(&kept.events).chain(leases).chain(&own);
-        let gaps = gaps(all.copied());
+        let gaps = gaps(kept.iter().chain(&pipe).copied());
+        let enters = worker::is_entered();
         // SAFETY: the child makes system calls alone, and never returns
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => take_away(&kept, &gaps, &go),
+            0 => become_remover(&kept, &gaps, pipe, enters),
             pid => Ok(Some(Remover {
                 pid,
-                events: kept.events.len(),
+                probes,
                 held_back: Some(held_back),
             })),
         }
@@ -63,20 +69,23 @@ impl Remover {
 
     /// It begins: ours are closed by now, as whoever closes last is who waits. If we end before, it begins as well.
     pub fn begin(&mut self) {
-        self.held_back = None;
+        if let Some(held_back) = self.held_back.take() {
+            lease::leave_to(self.pid.cast_unsigned());
+            drop(held_back);
+        }
     }
 
-    /// Waits until all probes are gone, but no longer than for `patience`; else says how many there were and which process takes the
-    /// rest away.
+    /// Waits until all probes are gone, but no longer than for `patience`; else says what goes on.
     pub fn settle(mut self, patience: Duration) -> Option<String> {
         self.begin();
         let begun = Instant::now();
         while !self.is_done() {
             if begun.elapsed() >= patience {
                 return Some(format!(
-                    "this kernel takes probes away one at a time: process {} goes on with that, of {}",
+                    "this kernel takes probes away one at a time: process {} goes on with that ({}); until it has ended, calls of their \
+                     functions take a microsecond or two more; hint: Linux 6.6 takes all at once",
                     self.pid,
-                    plural(self.events as u64, "probe")
+                    plural(self.probes as u64, "probe")
                 ));
             }
             std::thread::sleep(LOOK_EVERY);
@@ -102,6 +111,7 @@ impl Kept {
             match what.to_str() {
                 Some("anon_inode:bpf_link") => kept.links.push(number),
                 Some("anon_inode:[perf_event]") => kept.events.push(number),
+                _ if what.is_absolute() => kept.files.push(number),
                 _ => {}
             }
         }
@@ -125,30 +135,70 @@ fn gaps(kept: impl Iterator<Item = RawFd>) -> Vec<(u32, u32)> {
     gaps
 }
 
-/// In the child. Nothing of ours is kept open for longer than we live: who reads what we write sees its end.
-fn take_away(kept: &Kept, gaps: &[(u32, u32)], go: &PipeReader) -> ! {
+/// In the child: once nothing holds it back, the same program again, which has those descriptors and nothing else of ours. Who
+/// reads what we write sees its end when we end.
+fn become_remover(kept: &[RawFd], gaps: &[(u32, u32)], [go, held_back]: [RawFd; 2], enters: bool) -> ! {
     let mut nothing = [0u8];
+    let arguments = [NAME.as_ptr(), std::ptr::null()];
     // SAFETY: plain system calls; the descriptors that are closed here are used by nobody else in this process
     unsafe {
         // no terminal ends it, nor keeps it
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        libc::close(held_back);
         for (first, last) in gaps {
             libc::syscall(libc::SYS_close_range, *first, *last, 0);
         }
-        libc::read(go.as_raw_fd(), nothing.as_mut_ptr().cast(), nothing.len());
-        // without programs first, which is done at once: what is left costs the traced program less
-        for fd in &kept.links {
-            libc::close(*fd);
+        libc::read(go, nothing.as_mut_ptr().cast(), nothing.len());
+        if enters {
+            for fd in kept {
+                libc::fcntl(*fd, libc::F_SETFD, 0);
+            }
+            libc::execv(c"/proc/self/exe".as_ptr(), arguments.as_ptr());
         }
-        for fd in &kept.events {
-            let begun = Instant::now();
-            libc::close(*fd);
-            // who attaches meanwhile waits for the same lock
-            std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE));
-        }
+        // what is open is closed by the kernel, without pauses
         libc::_exit(0)
     }
+}
+
+/// Takes probes away if this process was started for that; does not return then. To be called first.
+pub fn enter() {
+    let named = std::env::args_os().next().unwrap_or_default();
+    if named.as_encoded_bytes() != NAME.to_bytes() {
+        return;
+    }
+    confine::this_thread(Keep::NoCapability);
+    // no file system is kept from being unmounted
+    let _ = std::env::set_current_dir("/");
+    let kept = Kept::find().unwrap_or_default();
+    let leases: Vec<RawFd> = kept.files.into_iter().filter(|fd| has_lease(*fd)).collect();
+    // SAFETY: a name that ends with a zero
+    unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
+    // without programs first, which is done at once: what is left costs the traced program less
+    for fd in kept.links {
+        close(fd);
+    }
+    for fd in kept.events {
+        let begun = Instant::now();
+        close(fd);
+        // who attaches meanwhile waits for the same lock, and who overwrites a file for its last probe
+        if !leases.iter().any(lease::is_wanted) {
+            std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE));
+        }
+    }
+    // SAFETY: leases go now, with all else
+    unsafe { libc::_exit(0) }
+}
+
+fn has_lease(fd: RawFd) -> bool {
+    // SAFETY: reads a flag of an open descriptor
+    let kind = unsafe { libc::fcntl(fd, libc::F_GETLEASE) };
+    kind == libc::F_RDLCK
+}
+
+fn close(fd: RawFd) {
+    // SAFETY: a descriptor that nobody else in this process knows, closed once
+    unsafe { libc::close(fd) };
 }
 
 #[cfg(test)]
@@ -164,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_nothing_to_take_away_there_is_none() {
-        assert!(Remover::start(&[]).unwrap().is_none());
+    fn few_probes_need_none() {
+        assert!(Remover::start(FEWEST - 1, &[]).unwrap().is_none());
     }
 }

@@ -5,6 +5,7 @@ use super::stay::Stay;
 use super::traffic::Hooked;
 use crate::engine::Engine;
 use crate::foreign::ForeignFile;
+use crate::output::say;
 use crate::probe::lease::{self, Guard, Lease};
 use crate::probe::links;
 use crate::probe::remover::Remover;
@@ -68,12 +69,18 @@ impl Attacher {
         self.kernel.detach();
     }
 
-    /// Leaves it to another process to take all probes away; takes them away itself where there can be none.
+    /// Leaves it to another process to take all probes away, where each takes long; takes them away itself where there can be none.
     pub fn leave_all(&mut self) -> Option<Remover> {
         let mut probes = self.take_all();
         let leases = probes.iter().filter_map(|probes| probes.guard.lease());
         let leases: Vec<RawFd> = leases.map(Lease::descriptor).collect();
-        let remover = Remover::start(&leases).ok().flatten();
+        let count = probes.iter().map(|probes| probes.hooked.count()).sum();
+        let remover = Remover::start(count, &leases).unwrap_or_else(|error| {
+            say(format_args!(
+                "gpuscope: taking {count} probes away, one at a time, as no other process can: {error}"
+            ));
+            None
+        });
         if remover.is_some() {
             probes.iter_mut().for_each(|probes| probes.guard.leave());
         }

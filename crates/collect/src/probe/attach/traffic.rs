@@ -40,6 +40,11 @@ impl Hooked {
         sites.into_iter().collect()
     }
 
+    /// How many there are: of an engine that makes single events, one for each.
+    pub(super) fn count(&self) -> usize {
+        self.0.values().map(|part| part.hooks.len()).sum()
+    }
+
     /// Those that `are` meant, which are then no longer here.
     pub(super) fn take(&mut self, are: impl Fn(Option<Traffic>) -> bool) -> Hooks {
         let meant = self.0.iter_mut().filter(|(traffic, _)| are(**traffic));

@@ -4,6 +4,7 @@
 //! to, and programs that load it crash of the probes in it. If we are stopped, or hang, nobody takes them away. So this
 //! process ends us in time: with us go our probes.
 
+use crate::discover;
 use crate::foreign::ForeignFile;
 use crate::foreign::handle;
 use crate::foreign::worker::{Channel, Role, Worker};
@@ -37,6 +38,10 @@ enum Order {
     Forget {
         number: u64,
     },
+    /// Until this process has ended there are probes, and those who started this one have done what they could.
+    Await {
+        pid: u32,
+    },
 }
 
 static GUARDIAN_PROCESS: Mutex<Option<Worker>> = Mutex::new(None);
@@ -49,6 +54,11 @@ pub(super) fn watch(number: u64, file: &ForeignFile) {
 /// What was watched is given back.
 pub(super) fn forget(number: u64) {
     tell(&Order::Forget { number }, None);
+}
+
+/// Probes in what is watched are a process' business from now on.
+pub(super) fn leave_to(pid: u32) {
+    tell(&Order::Await { pid }, None);
 }
 
 fn tell(order: &Order, file: Option<&ForeignFile>) {
@@ -81,6 +91,7 @@ fn serve(channel: Channel) {
         match channel.receive::<Order>(Some(LOOK_EVERY)) {
             Ok((Order::Watch { number }, Some(found))) => drop(watched(found).map(|file| files.insert(number, file))),
             Ok((Order::Forget { number }, _)) => drop(files.remove(&number)),
+            Ok((Order::Await { pid }, _)) => return outlive(pid),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
             Err(_) => return until_gone(guarded),
@@ -142,6 +153,19 @@ fn until_gone(guarded: libc::pid_t) {
         while libc::getppid() == guarded {
             libc::usleep(1000);
         }
+    }
+}
+
+/// Waits until a process has ended. Nobody waits for us meanwhile: neither who reads what we might say, nor a terminal.
+fn outlive(pid: u32) {
+    const MOMENT: Duration = Duration::from_millis(10);
+    // SAFETY: plain system calls; stdout is nowhere already
+    unsafe {
+        libc::setsid();
+        libc::dup2(libc::STDOUT_FILENO, libc::STDERR_FILENO);
+    }
+    while !discover::has_ended(pid) {
+        std::thread::sleep(MOMENT);
     }
 }
 
