@@ -131,9 +131,10 @@ fn a_host_that_comes_back_when_the_device_is_long_done() {
         steps: 300,
         ..Defect::of("host-bound")
     });
-    // a step in which an interrupted host came late may not look like one
-    assert!((298..=300).contains(&number(&finding, "count")), "{finding:#}");
-    assert!(number(&finding, "cost_ns") >= 298 * 5_000_000, "{finding:#}");
+    // a step may not look like one in which the host was interrupted within its wait: nobody says how often that happens
+    let count = number(&finding, "count");
+    assert!((285..=300).contains(&count), "{finding:#}");
+    assert!(number(&finding, "cost_ns") >= count * 5_000_000, "{finding:#}");
     // start-up, of two seconds, is none of the time
     assert!(finding["share"].as_f64().expect("a share") > 0.8, "{finding:#}");
     for moment in finding["worst"].as_array().expect("moments") {
