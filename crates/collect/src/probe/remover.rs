@@ -9,7 +9,7 @@ use crate::confine::{self, Keep};
 use crate::foreign::worker;
 use crate::text::quantity::plural;
 use std::fs;
-use std::io::{self, PipeWriter};
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -35,30 +35,27 @@ struct Kept {
     /// What ties programs to events.
     links: Vec<RawFd>,
     events: Vec<RawFd>,
-    files: Vec<RawFd>,
+    others: Vec<RawFd>,
 }
 
 impl Remover {
-    /// Starts it for all events that there are, so many `probes`; `None`: they are few. Leases with these descriptors last as long
-    /// as it does.
+    /// Starts it for all events that there are, so many `probes`; `None`: they are few, or this program does not begin with
+    /// [`enter`]. Leases with these descriptors last as long as it does.
     ///
     /// # Errors
     /// What is open cannot be read, or there can be no more processes.
     pub(super) fn start(probes: usize, leases: &[RawFd]) -> io::Result<Option<Remover>> {
-        if probes < FEWEST {
+        if probes < FEWEST || !worker::is_entered() {
             return Ok(None);
         }
         let open = Kept::find()?;
+        // all that needs memory comes before the copy is made
         let kept = [&open.links, &open.events, leases].concat();
         let (go, held_back) = io::pipe()?;
-        let pipe = [go.as_raw_fd(), held_back.as_raw_fd()];
-        // all that needs memory comes before the copy is made
-        let gaps = gaps(kept.iter().chain(&pipe).copied());
-        let enters = worker::is_entered();
         // SAFETY: the child makes system calls alone, and never returns
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => become_remover(&kept, &gaps, pipe, enters),
+            0 => become_remover(&kept, &go),
             pid => Ok(Some(Remover {
                 pid,
                 probes,
@@ -111,53 +108,29 @@ impl Kept {
             match what.to_str() {
                 Some("anon_inode:bpf_link") => kept.links.push(number),
                 Some("anon_inode:[perf_event]") => kept.events.push(number),
-                _ if what.is_absolute() => kept.files.push(number),
-                _ => {}
+                _ => kept.others.push(number),
             }
         }
         Ok(kept)
     }
 }
 
-/// All numbers that are not `kept`, as ranges: first and last.
-fn gaps(kept: impl Iterator<Item = RawFd>) -> Vec<(u32, u32)> {
-    let mut kept: Vec<u32> = kept.filter_map(|fd| u32::try_from(fd).ok()).collect();
-    kept.sort_unstable();
-    let mut first = 0;
-    let mut gaps = Vec::new();
-    for fd in kept {
-        if fd > first {
-            gaps.push((first, fd - 1));
-        }
-        first = first.max(fd + 1);
-    }
-    gaps.push((first, u32::MAX));
-    gaps
-}
-
-/// In the child: once nothing holds it back, the same program again, which has those descriptors and nothing else of ours. Who
+/// In the child: the same program again, which has those descriptors, the pipe for its stdin, and nothing else of ours, so that who
 /// reads what we write sees its end when we end.
-fn become_remover(kept: &[RawFd], gaps: &[(u32, u32)], [go, held_back]: [RawFd; 2], enters: bool) -> ! {
-    let mut nothing = [0u8];
+fn become_remover(kept: &[RawFd], go: &PipeReader) -> ! {
     let arguments = [NAME.as_ptr(), std::ptr::null()];
     // SAFETY: plain system calls; the descriptors that are closed here are used by nobody else in this process
     unsafe {
         // no terminal ends it, nor keeps it
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        libc::close(held_back);
-        for (first, last) in gaps {
-            libc::syscall(libc::SYS_close_range, *first, *last, 0);
+        libc::dup2(go.as_raw_fd(), libc::STDIN_FILENO);
+        libc::close(libc::STDOUT_FILENO);
+        libc::close(libc::STDERR_FILENO);
+        for fd in kept {
+            libc::fcntl(*fd, libc::F_SETFD, 0);
         }
-        libc::read(go, nothing.as_mut_ptr().cast(), nothing.len());
-        if enters {
-            for fd in kept {
-                libc::fcntl(*fd, libc::F_SETFD, 0);
-            }
-            libc::execv(c"/proc/self/exe".as_ptr(), arguments.as_ptr());
-        }
-        // what is open is closed by the kernel, without pauses
-        libc::_exit(0)
+        libc::execv(c"/proc/self/exe".as_ptr(), arguments.as_ptr());
+        libc::_exit(1)
     }
 }
 
@@ -170,10 +143,17 @@ pub fn enter() {
     confine::this_thread(Keep::NoCapability);
     // no file system is kept from being unmounted
     let _ = std::env::set_current_dir("/");
-    let kept = Kept::find().unwrap_or_default();
-    let leases: Vec<RawFd> = kept.files.into_iter().filter(|fd| has_lease(*fd)).collect();
     // SAFETY: a name that ends with a zero
     unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
+    let kept = Kept::find().unwrap_or_default();
+    let (leases, inherited): (Vec<RawFd>, Vec<RawFd>) = kept.others.into_iter().partition(|fd| has_lease(*fd));
+    // who started gpuscope may wait for the end of these
+    inherited
+        .into_iter()
+        .filter(|fd| *fd > libc::STDERR_FILENO)
+        .for_each(close);
+    // until nothing holds it back
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
     // without programs first, which is done at once: what is left costs the traced program less
     for fd in kept.links {
         close(fd);
@@ -204,14 +184,6 @@ fn close(fd: RawFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn all_but_what_is_kept_is_closed() {
-        assert_eq!(gaps([].into_iter()), [(0, u32::MAX)]);
-        assert_eq!(gaps([5, 3, 4].into_iter()), [(0, 2), (6, u32::MAX)]);
-        assert_eq!(gaps([0, 7].into_iter()), [(1, 6), (8, u32::MAX)]);
-        assert_eq!(gaps([2, 2, -1].into_iter()), [(0, 1), (3, u32::MAX)]);
-    }
 
     #[test]
     fn few_probes_need_none() {
