@@ -71,7 +71,7 @@ impl Launched {
             tracer.add_program(&program);
         }
         let whose = runner.as_ref().map(|runner| runner.user.words());
-        let environment = tracer.environment_of(runner.as_ref())?;
+        let environment = tracer.environment_of(command.first().map(OsString::as_os_str), runner.as_ref())?;
         let held = Held::fork(command, runner, &environment)?;
         // only now: the command inherits which signals are ignored, and would not inherit a handler
         let stop = prepare::stop_flag()?;

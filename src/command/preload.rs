@@ -1,6 +1,7 @@
 //! `gpuscope preload`: programs that can be traced later.
 
 use super::launched::FAILED;
+use crate::activity;
 use crate::cli::PreloadArgs;
 use crate::inside::standby;
 use crate::output::say;
@@ -30,7 +31,12 @@ pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     Ok(ExitCode::from(match environment {
-        Ok(environment) => become_command(program, words, environment),
+        Ok(mut environment) => {
+            if activity::is_refused_by(program) {
+                environment.retain(|(name, _)| name != activity::INJECTION);
+            }
+            become_command(program, words, environment)
+        }
         Err(error) => {
             say(format_args!("gpuscope: {}", refusal::message(&error)));
             FAILED

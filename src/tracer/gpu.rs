@@ -184,17 +184,27 @@ impl GpuPlane {
         }
     }
 
-    /// What a program needs in its environment, in which `given` is there already.
-    fn environment(&mut self, given: Option<OsString>, user: Option<u32>) -> Result<Vec<(OsString, OsString)>> {
+    /// What `program` needs in its environment, in which `given` is there already.
+    fn environment(
+        &mut self,
+        program: Option<&OsStr>,
+        given: Option<OsString>,
+        user: Option<u32>,
+    ) -> Result<Vec<(OsString, OsString)>> {
         let Ok(activities) = &self.activities else {
             return Ok(Vec::new());
         };
-        let words = match given.filter(|path| activity::is_taken(Some(path.clone()))) {
-            Some(other) => format!(
+        let refusing = program.filter(|program| activity::is_refused_by(program));
+        let words = match (given.filter(|path| activity::is_taken(Some(path.clone()))), refusing) {
+            (Some(other), _) => format!(
                 "{INJECTION} is set to {} already, and has room for one library\nhint: unset it",
                 other.display()
             ),
-            None => match activities.environment(user) {
+            (None, Some(tool)) => format!(
+                "{} does not run where {INJECTION} is set\nhint: without it, gpuscope records what the GPU executes",
+                tool.display()
+            ),
+            (None, None) => match activities.environment(user) {
                 Ok(needed) => return Ok(needed),
                 Err(error) => message(&error),
             },
@@ -302,7 +312,11 @@ impl Tracer {
     }
 
     /// What a program that is started needs for that.
-    pub(super) fn environment_of_gpu(&mut self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
+    pub(super) fn environment_of_gpu(
+        &mut self,
+        program: Option<&OsStr>,
+        runner: Option<&Runner>,
+    ) -> Result<Vec<(OsString, OsString)>> {
         let Some(gpu) = &mut self.gpu else {
             return Ok(Vec::new());
         };
@@ -310,7 +324,7 @@ impl Tracer {
             Some(runner) => runner.environment.get(OsStr::new(INJECTION)).cloned(),
             None => std::env::var_os(INJECTION),
         };
-        gpu.environment(given, runner.map(|runner| runner.user.uid))
+        gpu.environment(program, given, runner.map(|runner| runner.user.uid))
     }
 
     /// Takes in what devices have done.

@@ -129,11 +129,15 @@ impl Tracer {
         self.attacher.attach_installed(self.engine.as_ref(), &mut self.rows);
     }
 
-    /// What a program that is started needs in its environment, to be traced.
+    /// What `program`, which is started, needs in its environment, to be traced.
     ///
     /// # Errors
     /// It could not reach us.
-    pub(crate) fn environment_of(&mut self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
+    pub(crate) fn environment_of(
+        &mut self,
+        program: Option<&OsStr>,
+        runner: Option<&Runner>,
+    ) -> Result<Vec<(OsString, OsString)>> {
         let preloaded = match runner {
             Some(runner) => runner.environment.get(OsStr::new(PRELOAD)).cloned(),
             None => std::env::var_os(PRELOAD),
@@ -142,7 +146,7 @@ impl Tracer {
             .engine
             .environment(preloaded, runner.map(|runner| runner.user.uid))?;
         self.leave_ranges(&mut all, runner);
-        all.extend(self.environment_of_gpu(runner)?);
+        all.extend(self.environment_of_gpu(program, runner)?);
         Ok(all)
     }
 

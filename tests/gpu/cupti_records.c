@@ -9,7 +9,10 @@
  * and in small buffers on the device. CUPTI_KINDS=LETTERS asks for no more than k (kernels), c (copies), f (fills), g (graphs),
  * CUPTI_NODES=1 (not with CUPTI_BESIDE) for a line of each node of a graph that is made,
  * CUPTI_BUFFER_BYTES=N for other buffers than of 4 MiB (`late` lines say how many µs after its end a kernel was handed over),
- * CUPTI_FLUSH_MS=N to have what is done handed over so often. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ * CUPTI_FLUSH_MS=N to have what is done handed over so often, CUPTI_PERIOD_MS=N to have CUPTI do so by itself,
+ * CUPTI_FLUSH_WHEN=before (after) to do so only until (from when) a graph gets its first node that copies, CUPTI_AT_COPY=LETTERS to do
+ * something just before it gets that: f (hand over), c (cease to record copies), d (cease to record anything), e (record again).
+ * CUPTI_ATTRIBUTES=N:VALUE+... sets attributes, by their numbers. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
  */
@@ -196,6 +199,32 @@ static uint64_t CUPTIAPI timestamp(void)
 	return monotonic();
 }
 
+/* Whether a graph has got a node that copies. */
+static volatile int has_copies;
+
+/* As CUPTI_AT_COPY says. */
+static void at_first_copy(void)
+{
+	static const CUpti_ActivityKind copies[] = { CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2 };
+	static const CUpti_ActivityKind others[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET };
+	const char *step = getenv("CUPTI_AT_COPY");
+
+	for (; step && *step; step++) {
+		if (*step == 'f')
+			cuptiActivityFlushAll(0);
+		for (int i = 0; i < 2; i++) {
+			if (*step == 'c' || *step == 'd')
+				cuptiActivityDisable(copies[i]);
+			if (*step == 'd')
+				cuptiActivityDisable(others[i]);
+			if (*step == 'e') {
+				cuptiActivityEnable(copies[i]);
+				cuptiActivityEnable(others[i]);
+			}
+		}
+	}
+}
+
 static void hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
 	const CUpti_ResourceData *resource = data;
@@ -206,8 +235,12 @@ static void hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
 	    (id != CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING && id != CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED))
 		return;
 	graph = resource->resourceDescriptor;
+	if (graph->nodeType == CU_GRAPH_NODE_TYPE_MEMCPY && !has_copies) {
+		has_copies = 1;
+		at_first_copy();
+	}
 	pthread_mutex_lock(&lock);
-	fprintf(records, "{\"kind\":\"node %d, event %d\"}\n", (int)graph->nodeType, (int)id);
+	fprintf(records, "{\"kind\":\"node %d, event %d\",\"at\":%" PRIu64 "}\n", (int)graph->nodeType, (int)id, monotonic());
 	pthread_mutex_unlock(&lock);
 }
 
@@ -233,11 +266,28 @@ static void ask_beside(void)
 
 static void *flush_all_the_time(void *ms)
 {
+	const char *when = getenv("CUPTI_FLUSH_WHEN");
+
 	for (;;) {
 		usleep(1000 * (uintptr_t)ms);
-		cuptiActivityFlushAll(0);
+		if (!when || has_copies == (when[0] == 'a'))
+			cuptiActivityFlushAll(0);
 	}
 	return NULL;
+}
+
+static void set_attributes(const char *all)
+{
+	for (; all; all = strchr(all, '+') ? strchr(all, '+') + 1 : NULL) {
+		int which = atoi(all);
+		size_t value = atoi(strchr(all, ':') + 1), bytes = sizeof(value);
+		uint8_t small = value;
+
+		if (cuptiActivitySetAttribute(which, &bytes, &value) != CUPTI_SUCCESS) {
+			bytes = 1;
+			check(cuptiActivitySetAttribute(which, &bytes, &small), "attribute");
+		}
+	}
 }
 
 static void ask_for(const char *kinds)
@@ -270,7 +320,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	write_clock("start");
 	if (getenv("CUPTI_BESIDE"))
 		ask_beside();
-	if (getenv("CUPTI_NODES"))
+	set_attributes(getenv("CUPTI_ATTRIBUTES"));
+	if (getenv("CUPTI_NODES") || getenv("CUPTI_FLUSH_WHEN") || getenv("CUPTI_AT_COPY"))
 		hear_of_nodes();
 	ask_for(kinds ? kinds : getenv("CUPTI_GRAPHS") ? "kcfg" : "kcf");
 	if (getenv("CUPTI_SYNC"))
@@ -284,6 +335,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 
 		pthread_create(&thread, NULL, flush_all_the_time, (void *)(uintptr_t)atoi(getenv("CUPTI_FLUSH_MS")));
 	}
+	if (getenv("CUPTI_PERIOD_MS"))
+		check(cuptiActivityFlushPeriod(atoi(getenv("CUPTI_PERIOD_MS"))), "cuptiActivityFlushPeriod");
 	atexit(finish);
 	return 1;
 }

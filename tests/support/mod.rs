@@ -33,7 +33,7 @@ pub use ledger::{Counts, Ledger, ledgers_of};
 pub use machine::on_machine;
 pub use own_sim::OwnSim;
 pub use program::{
-    Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as, patchable,
+    Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as, patchable, shell_script,
 };
 pub use trace::{Trace, number, text, unseen_of};
 

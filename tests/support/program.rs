@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -205,6 +206,14 @@ pub fn patchable() -> &'static [&'static str] {
         true => &["-O0"],
         false => &[],
     }
+}
+
+/// A program of the shell's.
+pub fn shell_script(folder: &Path, name: &str, source: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{source}\n")).expect("a script");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("made a program");
+    path
 }
 
 /// Compiles a C program, or with `-shared` a library.

@@ -1,9 +1,9 @@
 //! What the GPU executes, asked of programs that run already: those that `gpuscope preload` has started tell it, as often as wanted,
 //! and go their way.
 
-use crate::gpu::coverage;
+use crate::gpu::{coverage, device};
 use crate::standby::Preload;
-use crate::support::{Gpuscope, Program, Trace, eventually, number, sim_cupti, sim_text, text};
+use crate::support::{Gpuscope, Program, Trace, compile, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -198,30 +198,53 @@ fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
-fn who_has_made_a_conditional_node_while_it_was_recorded_is_not_recorded_again() {
+fn of_who_has_put_copies_into_graphs_while_it_was_recorded_no_copies_are_told_of_again() {
     let (preload, logs) = (Preload::new(), Logs::new());
     let command = preload.of(OsStr::new(&sim_text("gpusim")));
-    let work = ["conditional", "--steps", "1500", "--replays", "40000"];
+    let work = ["by-hand", "--steps", "1500", "--replays", "40000"];
     let program = started_doing(&work, command, &logs, &[]);
     let pid = program.pid().to_string();
     let first = Gpuscope::trace(&["-p", &pid, "--duration", "12s"]).finish().ok();
-    let told = coverage(&first);
-    assert_eq!(
-        text(&told["windows"], "ending"),
-        "conditional-nodes",
-        "{}",
-        first.stderr
-    );
+    let since = number(coverage(&first), "no_copies_ns");
     let second = traced(program.pid(), &[]);
     let told = coverage(&second);
-    assert_eq!(told["seen"], false, "{}", second.stderr);
-    let why = text(told, "why");
-    assert!(why.contains("conditional nodes, which can fail"), "{why}");
+    assert!(number(told, "no_copies_ns") > since, "{}", second.stderr);
+    assert_eq!(told["seen"], true, "{}", second.stderr);
+    let copies = device(&second)["copies"].as_array().expect("copies");
+    assert!(copies.is_empty(), "{copies:?}");
+    assert!(number(device(&second), "kernels") > 0, "{}", second.stderr);
     assert!(
         second.calls_of("cudaGraphLaunch").count() > 0,
         "it goes on: {}",
         second.stderr
     );
+}
+
+/// As XLA's library is called: what a graph of a program that has it holds is not known to who comes late.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn of_a_program_that_has_xla_no_copies_are_told_of_to_who_comes_late() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compile(
+        folder.path(),
+        "xla_cuda_plugin.so",
+        "int nothing;",
+        &["-shared", "-fPIC"],
+    );
+    let logs = Logs::new();
+    for (loaded, is_told) in [("", true), (library.to_str().expect("a path"), false)] {
+        let preload = Preload::new();
+        let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
+        command.env("LD_PRELOAD", loaded);
+        let program = started_doing(&["train", "1000000"], command, &logs, &[]);
+        let trace = traced(program.pid(), &[]);
+        assert!(number(device(&trace), "kernels") > 0, "{}", trace.stderr);
+        let copies = device(&trace)["copies"].as_array().expect("copies");
+        assert_eq!(!copies.is_empty(), is_told, "{copies:?}");
+        assert_eq!(coverage(&trace)["no_copies_ns"].is_null(), is_told, "{}", trace.stderr);
+        program.signal(libc::SIGKILL);
+        program.finish();
+    }
 }
 
 /// A machine of which NVML says for how much of the time its device has a kernel running.

@@ -3,7 +3,8 @@
 
 use crate::inside::{NOBODY, Public};
 use crate::support::{
-    Gpuscope, Program, Running, Stepper, Trace, assert_same, compile, eventually, patience, sim_folder, sim_text,
+    Gpuscope, Program, Running, Stepper, Trace, assert_same, compile, eventually, patience, shell_script, sim_folder,
+    sim_text,
 };
 use std::ffi::OsStr;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -456,6 +457,22 @@ fn who_plans_for_it_is_no_child_that_a_program_would_meet() {
         .env("LD_LIBRARY_PATH", sim_folder());
     let (output, words) = said(command);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0 0 -1\n", "{words}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn nsight_compute_is_started_without_what_it_refuses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, has) in [("ncu", "no"), ("other", "has")] {
+        let program = shell_script(
+            folder.path(),
+            name,
+            "[ -n \"$CUDA_INJECTION64_PATH\" ] && echo has || echo no",
+        );
+        let preload = Preload::new();
+        let (output, words) = said(preload.of(program.as_os_str()));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), has, "{name}: {words}");
+    }
 }
 
 #[test]

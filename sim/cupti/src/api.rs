@@ -15,8 +15,6 @@ const NOT_INITIALIZED: u32 = 15;
 const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: u32 = 39;
 const DRIVER: u32 = 1;
 const RESOURCE: u32 = 3;
-/// Of the driver's domain.
-const CONDITIONAL_HANDLE_CREATE: u32 = 722;
 const CONTEXT_CREATED: u32 = 1;
 const STREAM_CREATED: u32 = 3;
 const FORCED: u32 = 1;
@@ -44,19 +42,26 @@ extern "C" fn hear(context: usize, stream: usize) {
     }
 }
 
-/// Graphs with conditional nodes fail while anything but devices is recorded, as CUPTI 13.0 has it.
-extern "C" fn hear_of_conditional(launched: bool) -> bool {
-    let heard = store::with(|store| store.subscriber.filter(|_| store.hears_of_conditionals && !launched));
+/// Of CUpti_CallbackData.
+#[repr(C)]
+struct CallData {
+    site: u32,
+    name: usize,
+    arguments: *const usize,
+}
+
+/// Graphs that got copies by hand fail while copies are recorded, once it was asked to hand over, as CUPTI 13.0 has it.
+extern "C" fn hear_of_node(function: u32, arguments: *const usize) -> bool {
+    let heard = store::with(|store| store.subscriber.filter(|_| store.heard_calls.contains(&function)));
+    let data = CallData {
+        site: 0,
+        name: 0,
+        arguments,
+    };
     if let Some((callback, own)) = heard {
-        let site = 0u32;
-        callback(
-            own as *mut c_void,
-            DRIVER,
-            CONDITIONAL_HANDLE_CREATE,
-            (&raw const site).cast(),
-        );
+        callback(own as *mut c_void, DRIVER, function, (&raw const data).cast());
     }
-    store::with(|store| store.kinds.iter().any(|kind| record::is_work(*kind)))
+    store::with(|store| function == 0 && store.kinds.contains(&record::COPY) && store.flushes > 0)
 }
 
 #[unsafe(no_mangle)]
@@ -71,7 +76,7 @@ fn attached() -> u32 {
     while faults::has("waits") {
         std::thread::park();
     }
-    match driver::watch(Some(store::take), Some(hear), hear_of_conditional) {
+    match driver::watch(Some(store::take), Some(hear), hear_of_node) {
         _ if faults::has("new") => NOT_INITIALIZED,
         None => NOT_INITIALIZED,
         Some(false) => MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
@@ -113,7 +118,8 @@ pub extern "C" fn cuptiEnableCallback(enable: u32, _subscriber: usize, domain: u
         match (domain, enable) {
             (RESOURCE, 0) => drop(store.heard.remove(&id)),
             (RESOURCE, _) => drop(store.heard.insert(id)),
-            (DRIVER, _) if id == CONDITIONAL_HANDLE_CREATE => store.hears_of_conditionals = enable != 0,
+            (DRIVER, 0) => drop(store.heard_calls.remove(&id)),
+            (DRIVER, _) => drop(store.heard_calls.insert(id)),
             _ => return INVALID_PARAMETER,
         }
         OK

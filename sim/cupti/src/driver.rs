@@ -29,7 +29,7 @@ pub struct Told {
 pub type Watcher = extern "C" fn(*const Told);
 pub type StreamWatcher = extern "C" fn(usize, usize);
 type Watch = extern "C" fn(Option<Watcher>, Option<StreamWatcher>) -> bool;
-type ConditionalWatcher = extern "C" fn(bool) -> bool;
+type NodeWatcher = extern "C" fn(u32, *const usize) -> bool;
 type Numbers = unsafe extern "C" fn(usize, usize, *mut [u32; 2]) -> u32;
 
 fn symbol(name: &CStr) -> *mut c_void {
@@ -44,11 +44,7 @@ fn symbol(name: &CStr) -> *mut c_void {
 }
 
 /// Has the driver tell what runs; false: another library has done so. `None`: there is no driver.
-pub fn watch(
-    watcher: Option<Watcher>,
-    streams: Option<StreamWatcher>,
-    conditionals: ConditionalWatcher,
-) -> Option<bool> {
+pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>, nodes: NodeWatcher) -> Option<bool> {
     let entry = symbol(c"gpusim_driver_watch");
     if entry.is_null() {
         return None;
@@ -56,11 +52,11 @@ pub fn watch(
     // SAFETY: the driver's entry of this name is such a function.
     let entry: Watch = unsafe { std::mem::transmute(entry) };
     let is_alone = entry(watcher, streams);
-    let entry = symbol(c"gpusim_driver_watch_conditionals");
+    let entry = symbol(c"gpusim_driver_watch_nodes");
     if is_alone && !entry.is_null() {
         // SAFETY: as above.
-        let entry: extern "C" fn(ConditionalWatcher) = unsafe { std::mem::transmute(entry) };
-        entry(conditionals);
+        let entry: extern "C" fn(NodeWatcher) = unsafe { std::mem::transmute(entry) };
+        entry(nodes);
     }
     Some(is_alone)
 }

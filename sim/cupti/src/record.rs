@@ -16,12 +16,7 @@ pub const GRAPH: u32 = 51;
 /// What a multiprocessor has room for, by where it stands: warps, blocks, shared memory, registers; compute capability.
 const H100: [(usize, u32); 6] = [(52, 64), (56, 32), (60, 228 << 10), (64, 65_536), (104, 9), (108, 0)];
 
-const COPY: u32 = 1;
-
-/// Whether a kind is of what devices do.
-pub fn is_work(kind: u32) -> bool {
-    [KERNEL, COPY, MEMSET, PEER_COPY, GRAPH].contains(&kind)
-}
+pub const COPY: u32 = 1;
 
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {

@@ -25,7 +25,8 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
-    pub hears_of_conditionals: bool,
+    /// Of the driver's domain.
+    pub heard_calls: BTreeSet<u32>,
     /// Whether buffers come cleared: CUPTI does not, then.
     pub given_cleared: bool,
     /// Of graphs.
@@ -36,7 +37,7 @@ pub struct Store {
     busy_until: u64,
     count: u64,
     dropped: u64,
-    flushes: u64,
+    pub flushes: u64,
     /// By the fault `shuffled`: what, and when.
     kept_back: Vec<Ran>,
     kept_at: u64,

@@ -37,12 +37,13 @@ type Watcher = extern "C" fn(*const Told);
 /// Handles of a context and of a stream of it that was made; 0: the context was.
 type StreamWatcher = extern "C" fn(usize, usize);
 
-/// A handle of a conditional node is made, or (true) a graph that has such nodes is launched; whether copies or kernels are recorded.
-type ConditionalWatcher = extern "C" fn(bool) -> bool;
+/// A node is put into a graph by hand: the number of the function, as CUPTI has it, and its arguments. Function 0: a graph with copies
+/// that were put so is launched; whether it fails.
+type NodeWatcher = extern "C" fn(u32, *const usize) -> bool;
 
 static WATCHER: AtomicUsize = AtomicUsize::new(0);
 static STREAM_WATCHER: AtomicUsize = AtomicUsize::new(0);
-static CONDITIONAL_WATCHER: AtomicUsize = AtomicUsize::new(0);
+static NODE_WATCHER: AtomicUsize = AtomicUsize::new(0);
 
 /// False: another library has asked before, and goes on to be the only one.
 #[unsafe(no_mangle)]
@@ -57,8 +58,8 @@ pub extern "C" fn gpusim_driver_watch(watcher: Option<Watcher>, streams: Option<
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn gpusim_driver_watch_conditionals(watcher: ConditionalWatcher) {
-    CONDITIONAL_WATCHER.store(watcher as usize, Relaxed);
+pub extern "C" fn gpusim_driver_watch_nodes(watcher: NodeWatcher) {
+    NODE_WATCHER.store(watcher as usize, Relaxed);
 }
 
 /// The numbers by which CUPTI knows a context, and a stream of it.
@@ -119,20 +120,20 @@ pub fn began(context: &Context) {
     tell_streams(context.handle(), 0);
 }
 
-/// A handle of a conditional node is made.
-pub fn makes_conditional() {
-    is_recorded(false);
+/// A node is put into a graph by hand.
+pub fn adds(function: u32, arguments: &[usize]) {
+    ask(function, arguments);
 }
 
-/// Whether a graph that has conditional nodes fails, as such graphs do while CUPTI records.
-pub fn fails_conditional() -> bool {
-    is_recorded(true)
+/// Whether a graph that got copies by hand fails, as such graphs do while CUPTI records copies.
+pub fn fails_copies() -> bool {
+    ask(0, &[])
 }
 
-fn is_recorded(launched: bool) -> bool {
+fn ask(function: u32, arguments: &[usize]) -> bool {
     // SAFETY: a function that was given for this, or 0.
-    let watcher: Option<ConditionalWatcher> = unsafe { std::mem::transmute(CONDITIONAL_WATCHER.load(Relaxed)) };
-    watcher.is_some_and(|watcher| watcher(launched))
+    let watcher: Option<NodeWatcher> = unsafe { std::mem::transmute(NODE_WATCHER.load(Relaxed)) };
+    watcher.is_some_and(|watcher| watcher(function, arguments.as_ptr()))
 }
 
 fn tell_streams(context: usize, stream: usize) {

@@ -162,7 +162,7 @@ api! {
     fn cuGraphClone(place: *mut usize, graph: usize) { put(place, graph::create(graph::recording(graph)?))?; }
     fn cuGraphAddKernelNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *const Kernel) { add(node, graph, kernel(params)?)?; }
     fn cuGraphAddKernelNode_v2(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *const Kernel) { add(node, graph, kernel(params)?)?; }
-    fn cuGraphAddMemcpyNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, plan: *const Solid, _context: usize) { add(node, graph, copy(plan)?)?; }
+    fn cuGraphAddMemcpyNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, plan: *const Solid, _context: usize) { activity::adds(504, &[]); add(node, graph, copy(plan)?)?; }
     fn cuGraphAddMemsetNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *const Pattern, _context: usize) { add(node, graph, fill(params)?)?; }
     fn cuGraphAddChildGraphNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, child: usize) { add(node, graph, Work::Graph(graph::recording(child)?))?; }
     fn cuGraphAddEmptyNode(node: *mut usize, graph: usize, _deps: usize, _count: usize) { add(node, graph, Work::Nothing)?; }
@@ -171,13 +171,8 @@ api! {
     fn cuGraphAddEventWaitNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, event: usize) { event::find(event)?; add(node, graph, Work::Nothing)?; }
     fn cuGraphAddMemAllocNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *mut u8) { add(node, graph, allocation(params)?)?; }
     fn cuGraphAddMemFreeNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, address: u64) { add(node, graph, release(address)?)?; }
-    fn cuGraphAddNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
-    fn cuGraphAddNode_v2(node: *mut usize, graph: usize, _deps: usize, _edges: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
-    fn cuGraphConditionalHandleCreate(place: *mut u64, graph: usize, _context: usize, _value: u32, _flags: u32) {
-        activity::makes_conditional();
-        graph::make_conditional(graph)?;
-        put(place, 1)?;
-    }
+    fn cuGraphAddNode(node: *mut usize, graph: usize, deps: usize, count: usize, params: *mut u8) { activity::adds(712, &[node as usize, graph, deps, count, params as usize]); add(node, graph, any(params)?)?; }
+    fn cuGraphAddNode_v2(node: *mut usize, graph: usize, deps: usize, edges: usize, count: usize, params: *mut u8) { activity::adds(723, &[node as usize, graph, deps, edges, count, params as usize]); add(node, graph, any(params)?)?; }
     fn cuGraphGetNodes(graph: usize, list: *mut usize, count: *mut usize) { nodes(graph, list, count)?; }
     fn cuGraphNodeGetType(node: usize, kind: *mut u32) { put(kind, graph::kind_of(node)?)?; }
     fn cuGraphInstantiateWithFlags(place: *mut usize, graph: usize, flags: u64) { instantiate(place, graph, flags)?; }

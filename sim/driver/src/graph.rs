@@ -80,8 +80,8 @@ impl Node {
 #[derive(Clone, Default)]
 pub struct Recording {
     pub nodes: Vec<Node>,
-    /// Handles of conditional nodes were made for it.
-    pub is_conditional: bool,
+    /// It got a copy by hand, not by capture.
+    pub copies_by_hand: bool,
 }
 
 impl Recording {
@@ -147,16 +147,9 @@ pub fn add(graph: usize, work: Work) -> Result<usize, u32> {
     let handle = node.handle;
     let mut tables = tables();
     let recording = tables.graphs.get_mut(&graph).ok_or(INVALID_VALUE)?;
+    recording.copies_by_hand |= matches!(node.work, Work::Copy(_));
     recording.nodes.push(node);
     Ok(handle)
-}
-
-/// Whether its nodes run, and how often, is the device's to say.
-pub fn make_conditional(graph: usize) -> Result<(), u32> {
-    let mut tables = tables();
-    let recording = tables.graphs.get_mut(&graph).ok_or(INVALID_VALUE)?;
-    recording.is_conditional = true;
-    Ok(())
 }
 
 /// The `CUgraphNodeType` of a graph's node.
@@ -227,7 +220,7 @@ pub fn launch(handle: usize, stream: &Stream) -> Result<(), u32> {
         capture.record(Work::Graph(recording));
         return Ok(());
     }
-    if recording.is_conditional && activity::fails_conditional() {
+    if recording.copies_by_hand && activity::fails_copies() {
         return Err(LAUNCH_FAILED);
     }
     let all = recording.all_work();

@@ -56,21 +56,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Of a node of `graph` that the device is to run as often as it decides.
-    pub fn conditional_handle(&self, graph: u64) -> Result<u64, u32> {
-        let mut handle = 0;
-        call!(
-            self,
-            cuGraphConditionalHandleCreate(*mut u64, u64, u64, u32, u32),
-            &mut handle,
-            graph,
-            0,
-            0,
-            0
-        );
-        Ok(handle)
-    }
-
     pub fn function(&self, name: &CStr) -> Result<u64, u32> {
         let (mut module, mut function) = (0, 0);
         call!(

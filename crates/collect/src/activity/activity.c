@@ -92,7 +92,7 @@ static const char *name_of(const char *path)
 #include "writing.h"
 #include "reading.h"
 #include "clock.h"
-#include "conditionals.h"
+#include "by_hand.h"
 #include "streams.h"
 #include "guards.h"
 #include "asking.h"

@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740008 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740009 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -23,12 +23,11 @@ enum activity_state {
 	ACTIVITY_ABSENT,  /* no CUPTI was found */
 	ACTIVITY_REFUSED, /* `step` ended with `error` */
 	ACTIVITY_ON,
-	ACTIVITY_ENDED,       /* everything was handed over */
-	ACTIVITY_CUT,         /* handing over took too long */
-	ACTIVITY_LEFT,        /* gpuscope went away first */
-	ACTIVITY_GIVEN,       /* the program asked CUPTI itself, and has got it */
-	ACTIVITY_CONDITIONAL, /* it makes graphs with conditional nodes, which can fail while CUPTI records */
-	ACTIVITY_ASKED,       /* CUPTI is, and has not answered yet */
+	ACTIVITY_ENDED, /* everything was handed over */
+	ACTIVITY_CUT,   /* handing over took too long */
+	ACTIVITY_LEFT,  /* gpuscope went away first */
+	ACTIVITY_GIVEN, /* the program asked CUPTI itself, and has got it */
+	ACTIVITY_ASKED, /* CUPTI is, and has not answered yet */
 };
 
 /* What CUPTI was asked for. */
@@ -79,7 +78,8 @@ struct activity_head {
 	__u64 text_bytes;
 	__u64 flushed; /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
 	__u64 began;   /* CLOCK_MONOTONIC ns */
-	__u64 given;   /* what was done until then was told of; 0: all was, as long as it was asked for */
+	__u64 copies; /* until when copies were told of, as the program puts some into graphs by hand; 0: all the time */
+	__u64 given; /* what was done until then was told of; 0: all was, as long as it was asked for */
 	__u8 library[LIBRARY_BYTES]; /* its path */
 	__u8 second[LIBRARY_BYTES];  /* path of another one that was mapped later; empty: none was */
 };

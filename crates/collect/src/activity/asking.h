@@ -24,6 +24,11 @@ static void disable_kinds(void)
 		cupti.disable(CUPTI_KIND_GRAPH_TRACE);
 }
 
+static int is_wanted(uint32_t step)
+{
+	return step != STEP_COPIES || !by_hand_since();
+}
+
 /* What CUPTI answers where it refuses; 0: all is asked for. */
 static int ask_for_kinds(uint32_t *step)
 {
@@ -32,18 +37,26 @@ static int ask_for_kinds(uint32_t *step)
 
 	for (at = 0; at < WANTED; at++) {
 		*step = wanted[at].step;
-		error = cupti.enable(wanted[at].kind);
+		error = is_wanted(*step) ? cupti.enable(wanted[at].kind) : CUPTI_OK;
 		if (error != CUPTI_OK)
 			return error;
 	}
+	/* another thread may have put the first one meanwhile */
+	if (by_hand_since())
+		leave_copies();
 	*step = STEP_GRAPHS;
 	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
 }
 
-/* Of contexts and streams that are made, and of conditional nodes. */
+/* Of contexts and streams that are made, and of copies that are put into graphs. */
 static void hear_of_what_is_made(uint32_t heard)
 {
-	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_DRIVER, CUPTI_CONDITIONAL_HANDLE_CREATE);
+	static const uint32_t nodes[] = { CUPTI_GRAPH_ADD_MEMCPY_NODE, CUPTI_GRAPH_ADD_NODE,
+					  CUPTI_GRAPH_ADD_NODE_V2 };
+	size_t at;
+
+	for (at = 0; at < sizeof(nodes) / sizeof(nodes[0]); at++)
+		cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_DRIVER, nodes[at]);
 	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED);
 	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_STREAM_CREATED);
 }

@@ -7,10 +7,6 @@ static int begin(void)
 	uint32_t step = STEP_SUBSCRIBE;
 	int error;
 
-	if (conditionals_since()) {
-		set_state(ACTIVITY_CONDITIONAL, STEP_NONE, 0);
-		return -1;
-	}
 	/* in a program that runs already it waits for what its devices do */
 	set_state(ACTIVITY_ASKED, step, 0);
 	error = cupti.subscribe(&subscriber, hear, NULL);
@@ -20,10 +16,9 @@ static int begin(void)
 	}
 	on = 1;
 	begin_to_look(); /* whoever asks now knows of none */
+	if (own.waits && may_have_put_copies())
+		leave_copies();
 	error = ask(&step);
-	/* it may have made one while kinds were asked for */
-	if (conditionals_since())
-		disable_kinds();
 	if (!error) {
 		ask_beside();
 		begin_windows();

@@ -18,7 +18,9 @@ enum {
 	CUPTI_KIND_GRAPH_TRACE = 51,
 	CUPTI_DOMAIN_DRIVER = 1,
 	CUPTI_DOMAIN_RESOURCE = 3,
-	CUPTI_CONDITIONAL_HANDLE_CREATE = 722, /* cuGraphConditionalHandleCreate, of CUDA 12.3 and later */
+	CUPTI_GRAPH_ADD_MEMCPY_NODE = 504, /* cuGraphAddMemcpyNode */
+	CUPTI_GRAPH_ADD_NODE = 712,        /* cuGraphAddNode, of CUDA 12.3 and later */
+	CUPTI_GRAPH_ADD_NODE_V2 = 723,
 	CUPTI_CONTEXT_CREATED = 1,
 	CUPTI_STREAM_CREATED = 3,
 	CUPTI_FLUSH_FORCED = 1,
@@ -28,6 +30,13 @@ enum {
 };
 
 typedef void cupti_callback(void *own, uint32_t domain, uint32_t id, const void *data);
+
+/* Of the driver's domain. */
+struct cupti_call {
+	uint32_t site;
+	const char *name;
+	const void *const *arguments; /* a structure of them */
+};
 
 /* Of the resource domain. */
 struct cupti_resource {

@@ -5,8 +5,7 @@
 enum why {
 	ENDING_NONE,
 	ENDING_PROCESS,
-	ENDING_GIVEN,       /* the program asks CUPTI */
-	ENDING_CONDITIONAL, /* its graphs can fail while CUPTI records */
+	ENDING_GIVEN, /* the program asks CUPTI */
 };
 
 static struct {
@@ -121,16 +120,13 @@ static void say_ended(void)
 /* From when on nothing is known, as what CUPTI has not told of until now is not told of any more. */
 static uint64_t known_until(void)
 {
-	uint64_t until = now_ns(), since = conditionals_since();
+	uint64_t until = now_ns();
 
-	until = since && since < until ? since : until;
 	return unfinished.since < until ? unfinished.since : until;
 }
 
-/* The program goes on with CUPTI, or with graphs that fail with it. What still runs is not told of: of devices nothing is known
- * from its begin on.
- */
-static void give(uint32_t state)
+/* The program goes on with CUPTI. What still runs is not told of: of devices nothing is known from its begin on. */
+static void give(void)
 {
 	uint64_t until;
 
@@ -147,7 +143,7 @@ static void give(uint32_t state)
 	stop_asking();
 	on = 0;
 	head()->given = until;
-	set_state(state, STEP_NONE, 0);
+	set_state(ACTIVITY_GIVEN, STEP_NONE, 0);
 }
 
 static void end(void)
@@ -171,10 +167,8 @@ static void *look_after(void *unused)
 		note_others_in_time();
 		flush(0);
 	}
-	if (conditionals_since())
-		give(ACTIVITY_CONDITIONAL);
-	else if (life.ending == ENDING_GIVEN)
-		give(ACTIVITY_GIVEN);
+	if (life.ending == ENDING_GIVEN)
+		give();
 	else
 		end();
 	say_ended();
@@ -208,17 +202,6 @@ static void at_exit(void)
 static void hand_over(void)
 {
 	end_because(ENDING_GIVEN);
-}
-
-/* Called by CUPTI: our thread does the rest. */
-static void leave_to_conditionals(void)
-{
-	disable_kinds();
-	pthread_mutex_lock(&life.lock);
-	if (!life.ending)
-		life.ending = ENDING_CONDITIONAL;
-	pthread_cond_broadcast(&life.changed);
-	pthread_mutex_unlock(&life.lock);
 }
 
 /* CUDA does not work there. */

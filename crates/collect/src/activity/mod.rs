@@ -18,7 +18,8 @@ use crate::inside::socket::Listener;
 use anyhow::Result;
 use meeting::{Meeting, Shared};
 use shared::ActivityRecord;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,13 @@ pub use crate::inside::folder::{CUDA_INJECTION as INJECTION, GPU_THREAD as THREA
 #[must_use]
 pub fn is_taken(given: Option<OsString>) -> bool {
     folder::is_taken(given)
+}
+
+/// Whether a program does not run where CUDA is to load anybody's library, by its name: Nsight Compute, which says so and ends.
+#[must_use]
+pub fn is_refused_by(program: &OsStr) -> bool {
+    let name = Path::new(program).file_name();
+    name.is_some_and(|name| ["ncu", "nv-nsight-cu-cli"].iter().any(|tool| name == *tool))
 }
 
 /// What GPUs have executed.

@@ -24,8 +24,8 @@ static void hear(void *unused, uint32_t domain, uint32_t id, const void *data)
 {
 	const struct cupti_resource *resource = data;
 
-	if (on && domain == CUPTI_DOMAIN_DRIVER && id == CUPTI_CONDITIONAL_HANDLE_CREATE)
-		hear_of_conditional();
+	if (on && domain == CUPTI_DOMAIN_DRIVER && data)
+		hear_of_node(id, data);
 	if (!on || domain != CUPTI_DOMAIN_RESOURCE || !resource)
 		return;
 	if (id == CUPTI_CONTEXT_CREATED)

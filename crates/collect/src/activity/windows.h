@@ -29,14 +29,11 @@ static void open_window(void)
 {
 	uint32_t step;
 
-	if (ask_for_kinds(&step) == CUPTI_OK && !conditionals_since()) {
+	if (ask_for_kinds(&step) == CUPTI_OK) {
 		say_open();
 		return;
 	}
 	disable_kinds();
-	/* another thread has had all ended meanwhile */
-	if (conditionals_since())
-		return;
 	count(&head()->unopened, 1);
 	is_open = 1; /* until the next one */
 }

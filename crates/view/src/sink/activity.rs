@@ -154,7 +154,7 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         certainty.name()
     );
     if let Some(windows) = report.windows_of(device.pid) {
-        let number = windows_words(windows.number, windows.length_ns, windows.period_ns, windows.ending);
+        let number = windows_words(windows.number, windows.length_ns, windows.period_ns);
         let part = part_words(window, windows.of_ns);
         let _ = writeln!(
             out,

@@ -2,7 +2,7 @@
 
 use super::micros;
 use crate::model::activity::{
-    BROKEN_OFF, CONDITIONAL_CURE, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
+    BROKEN_OFF, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
 };
 use crate::text::quantity::{count, escaped, plural};
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ pub(super) fn to_json(coverage: &Coverage) -> Value {
         "windows": coverage.windows.as_ref().map(windows_json),
         "other_cupti": Some(&coverage.other).filter(|other| !other.is_empty()),
         "gives_way": coverage.gives_way,
+        "no_copies_ns": coverage.no_copies_ns,
         "given_ns": coverage.given_ns,
         "broken_off": coverage.broken_off,
         "goes_on": coverage.goes_on,
@@ -63,7 +64,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
 pub fn gaps(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("not seen: {}", escaped(why)));
     let own = report.coverage.iter().filter_map(coverage_line);
-    let given = report.coverage.iter().filter_map(given_line);
+    let given = report.coverage.iter().flat_map(given_lines);
     let early = report.coverage.iter().filter_map(early_line);
     let others = report.coverage.iter().filter_map(other_line);
     refused.chain(own).chain(given).chain(others).chain(early).collect()
@@ -128,11 +129,11 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     (!words.is_empty()).then(|| format!("missing of {who}: {}", words.join("; ")))
 }
 
-/// Of a program that went on without our CUPTI.
-fn given_line(coverage: &Coverage) -> Option<String> {
+/// Of a program that went on without our CUPTI, or with less of it.
+fn given_lines(coverage: &Coverage) -> impl Iterator<Item = String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
-    let ending = coverage.windows.and_then(|windows| windows.ending);
-    coverage.given_ns.map(|_| format!("{who} {}", ending_words(ending)))
+    let words = ending_words(coverage.no_copies_ns, coverage.given_ns);
+    words.map(move |words| format!("{who} {words}"))
 }
 
 /// Of a program that has another CUPTI, too.
@@ -163,9 +164,6 @@ fn why_not(coverage: &Coverage) -> Option<String> {
         Seen::Yes => return None,
         Seen::Absent => {
             "no CUPTI was found; hint: pip install nvidia-cuda-cupti, or GPUSCOPE_CUPTI=PATH/libcupti.so.13".to_owned()
-        }
-        Seen::Conditional => {
-            format!("it makes graphs with conditional nodes, which can fail while CUPTI records; {CONDITIONAL_CURE}")
         }
         Seen::Unanswered => {
             "CUPTI has not answered: in a program that ran before it waits until all that runs on the device has \

@@ -4,8 +4,8 @@
 mod account;
 mod backpressure;
 mod bench;
+mod by_hand;
 mod children;
-mod conditional;
 mod copies;
 mod defects;
 mod fills;
@@ -133,10 +133,10 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
         profiled::profiled,
     ),
     (
-        "conditional",
-        "--steps 20 --kernels 4 --kernel-ns 500000 --replays 10",
-        "so many steps, then launches of a graph whose nodes the device runs as often as it decides",
-        conditional::conditional,
+        "by-hand",
+        "--steps 150 --kernels 4 --kernel-ns 500000 --replays 10 --any 0",
+        "so many steps, then launches of a graph of a kernel and a copy that is put into it by hand (--any 1: by cuGraphAddNode)",
+        by_hand::by_hand,
     ),
     (
         "defect",

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0008;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0009;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -33,10 +33,8 @@ pub const ACTIVITY_CUT: u32 = 5;
 pub const ACTIVITY_LEFT: u32 = 6;
 /// The program asked CUPTI itself, and has got it.
 pub const ACTIVITY_GIVEN: u32 = 7;
-/// It makes graphs with conditional nodes, which can fail while CUPTI records.
-pub const ACTIVITY_CONDITIONAL: u32 = 8;
 /// CUPTI is, and has not answered yet.
-pub const ACTIVITY_ASKED: u32 = 9;
+pub const ACTIVITY_ASKED: u32 = 8;
 
 // `enum activity_step`: What CUPTI was asked for.
 pub const STEP_NONE: u32 = 0;
@@ -105,6 +103,8 @@ pub struct ActivityHead {
     pub flushed: u64,
     /// CLOCK_MONOTONIC ns.
     pub began: u64,
+    /// Until when copies were told of, as the program puts some into graphs by hand; 0: all the time.
+    pub copies: u64,
     /// What was done until then was told of; 0: all was, as long as it was asked for.
     pub given: u64,
     /// Its path.
@@ -192,11 +192,11 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 680:
+layout! { ActivityHead, 688:
     magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, guarded: 36,
     written: 40, full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104,
-    windows: 112, unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, given: 160, library: 168,
-    second: 424,
+    windows: 112, unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, copies: 160, given: 168,
+    library: 176, second: 432,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

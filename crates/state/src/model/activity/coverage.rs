@@ -2,9 +2,8 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_ASKED, ACTIVITY_CONDITIONAL, ACTIVITY_GIVEN, ACTIVITY_NONE, ACTIVITY_ON,
-    ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS,
-    STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_ASKED, ACTIVITY_GIVEN, ACTIVITY_NONE, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED,
+    STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
 use serde::{Deserialize, Serialize};
@@ -44,6 +43,8 @@ pub struct Coverage {
     pub fitted_clock: bool,
     /// Where activities were not recorded all the time: when they were.
     pub windows: Option<Sampled>,
+    /// From when on copies were not told of, while all else was, `CLOCK_MONOTONIC` ns.
+    pub no_copies_ns: Option<u64>,
     /// When CUPTI was let go while the program went on, `CLOCK_MONOTONIC` ns; later nothing is told of.
     pub given_ns: Option<u64>,
     /// The process ended without handing over its last records.
@@ -60,8 +61,6 @@ pub struct Coverage {
 pub enum Ending {
     /// The program asked it itself.
     Asked,
-    /// It makes graphs with conditional nodes, which can fail while CUPTI records.
-    ConditionalNodes,
 }
 
 /// Activities were recorded in windows, or until CUPTI was let go.
@@ -81,13 +80,9 @@ pub struct Sampled {
 
 /// How activities were recorded, in words.
 #[must_use]
-pub fn windows_words(number: u64, length_ns: u64, period_ns: u64, ending: Option<Ending>) -> String {
-    match (period_ns, ending) {
-        (0, Some(Ending::ConditionalNodes)) => {
-            return "until the program made a graph with a conditional node".to_owned();
-        }
-        (0, _) => return "until the program asked CUPTI itself".to_owned(),
-        _ => {}
+pub fn windows_words(number: u64, length_ns: u64, period_ns: u64) -> String {
+    if period_ns == 0 {
+        return "until the program asked CUPTI itself".to_owned();
     }
     let (length, period) = (duration(length_ns), duration(period_ns));
     format!("{} of {length}, one each {period}", plural(number, "window"))
@@ -112,8 +107,6 @@ pub enum Seen {
     TooNew,
     /// One of its functions is missing.
     TooOld,
-    /// The program made graphs that fail while it records.
-    Conditional,
     /// It has not answered.
     Unanswered,
     /// It has refused with this error.
@@ -124,7 +117,7 @@ impl Coverage {
     /// Whether all that devices did is in what is said of them, and nothing else.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.missing() == 0 && !self.late
+        self.missing() == 0 && !self.late && self.no_copies_ns.is_none()
     }
 
     /// Records that are known to be missing, and at least one where some must be.
@@ -137,22 +130,18 @@ impl Coverage {
 /// What is missing of a process that ended without handing over the rest.
 pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
 
-/// What helps who makes graphs with conditional nodes.
-pub const CONDITIONAL_CURE: &str = "hint: JAX makes none with XLA_FLAGS=--xla_gpu_enable_command_buffer=";
-
 /// What is not known of a program that went on without gpuscope's CUPTI.
-#[must_use]
-pub fn ending_words(ending: Option<Ending>) -> String {
-    match ending {
-        Some(Ending::ConditionalNodes) => format!(
-            "makes graphs with conditional nodes, which can fail while CUPTI records (error 719, Xid 13): what the GPU executed \
-             from then on is not known; {CONDITIONAL_CURE}"
-        ),
-        Some(Ending::Asked) | None => {
-            "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known"
-                .to_owned()
-        }
-    }
+const GIVEN: &str = "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
+
+/// What is not known of a program whose copies were not told of.
+const NO_COPIES: &str = "puts copies into graphs by hand, or has XLA, which does: such graphs can fail while CUPTI records copies (error 719, Xid 13), \
+     so copies are not told of any more, and a device that does nothing else counts as idle; hint: JAX makes no such graphs with \
+     XLA_FLAGS=--xla_gpu_enable_command_buffer=";
+
+/// Why less is known of a program from some moment on (`no_copies_ns`), or nothing (`given_ns`); empty: CUPTI told of all.
+pub fn ending_words(no_copies_ns: Option<u64>, given_ns: Option<u64>) -> impl Iterator<Item = &'static str> {
+    let endings = [(no_copies_ns, NO_COPIES), (given_ns, GIVEN)];
+    endings.into_iter().filter_map(|(since, words)| since.map(|_| words))
 }
 
 /// What is said of a program that has mapped another CUPTI, at `other`, than the one that was asked.
@@ -187,7 +176,7 @@ impl Coverage {
         Coverage {
             pid: told.pid,
             comm: told.comm.clone(),
-            seen: seen(head.state, head.step, head.error, head.given),
+            seen: seen(head.state, head.step, head.error),
             library: told.library.clone(),
             other: told.other.clone(),
             version: version(head.version),
@@ -201,6 +190,7 @@ impl Coverage {
             late: false,
             fitted_clock: head.clock == CLOCK_FITTED,
             windows: sampled(told),
+            no_copies_ns: Some(head.copies).filter(|until| *until > 0),
             given_ns: Some(head.given).filter(|given| *given > 0),
             broken_off: told.broken_off,
             goes_on: head.state == ACTIVITY_ON && !told.broken_off || head.state == ACTIVITY_ASKED && told.is_connected,
@@ -217,7 +207,6 @@ fn sampled(told: &Told) -> Option<Sampled> {
     };
     let of_ns = until.saturating_sub(head.began);
     let ending = match head.state {
-        ACTIVITY_CONDITIONAL if head.given > 0 => Some(Ending::ConditionalNodes),
         ACTIVITY_GIVEN if head.given > 0 => Some(Ending::Asked),
         _ => None,
     };
@@ -240,12 +229,11 @@ fn sampled(told: &Told) -> Option<Sampled> {
     windows.or(ended)
 }
 
-/// `state`, `step`, `error`, `given`: as the library has written them.
-fn seen(state: u32, step: u32, error: u32, given: u64) -> Seen {
+/// `state`, `step`, `error`: as the library has written them.
+fn seen(state: u32, step: u32, error: u32) -> Seen {
     match (state, step, error) {
         (ACTIVITY_ABSENT, ..) => Seen::Absent,
         (ACTIVITY_NONE | ACTIVITY_ASKED, ..) => Seen::Unanswered,
-        (ACTIVITY_CONDITIONAL, ..) if given == 0 => Seen::Conditional,
         (ACTIVITY_REFUSED, _, MULTIPLE_SUBSCRIBERS) => Seen::Held,
         (ACTIVITY_REFUSED, STEP_LOAD, 0) => Seen::TooOld,
         (ACTIVITY_REFUSED, _, NOT_INITIALIZED) => Seen::TooNew,
@@ -285,7 +273,7 @@ mod tests {
     use crate::activity::shared::{ACTIVITY_CUT, ACTIVITY_ENDED, ACTIVITY_LEFT};
 
     fn seen_in(state: u32, error: u32) -> Seen {
-        seen(state, STEP_SUBSCRIBE, error, 0)
+        seen(state, STEP_SUBSCRIBE, error)
     }
 
     #[test]
@@ -297,7 +285,6 @@ mod tests {
             assert_eq!(seen_in(state, 0), Seen::Unanswered, "{state}");
         }
         assert_eq!(seen_in(ACTIVITY_ABSENT, 0), Seen::Absent);
-        assert_eq!(seen_in(ACTIVITY_CONDITIONAL, 0), Seen::Conditional);
         assert_eq!(seen_in(ACTIVITY_REFUSED, MULTIPLE_SUBSCRIBERS), Seen::Held);
         assert_eq!(seen_in(ACTIVITY_REFUSED, NOT_INITIALIZED), Seen::TooNew);
     }

@@ -212,6 +212,8 @@ pub struct Coverage {
     pub early: u64,
     /// `None`: they were recorded all the time.
     pub windows: Option<Windows>,
+    /// From when on copies were not told of, while all else was, `CLOCK_MONOTONIC` ns.
+    pub no_copies_ns: Option<u64>,
     /// When CUPTI was let go while the program went on, `CLOCK_MONOTONIC` ns.
     pub given_ns: Option<u64>,
     /// Path of another CUPTI that it has mapped; `None`: it has none.
@@ -227,11 +229,9 @@ impl Coverage {
         all.into_iter().fold(u64::from(self.broken_off), u64::saturating_add)
     }
 
-    /// Why nothing is known from some moment on; `None`: CUPTI was asked as long as the process was looked at.
-    #[must_use]
-    pub fn ending_words(&self) -> Option<String> {
-        let ending = self.windows.as_ref().and_then(|windows| windows.ending);
-        self.given_ns.map(|_| ending_words(ending))
+    /// Why less is known from some moment on, or nothing; empty: CUPTI told of all as long as the process was looked at.
+    pub fn ending_words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        ending_words(self.no_copies_ns, self.given_ns)
     }
 
     /// Which these are; empty: none is.
@@ -263,7 +263,7 @@ impl Windows {
     /// `12 windows of 1.00 s, one each 60.0 s`.
     #[must_use]
     pub fn words(&self) -> String {
-        windows_words(self.number, self.length_ns, self.period_ns, self.ending)
+        windows_words(self.number, self.length_ns, self.period_ns)
     }
 }
 

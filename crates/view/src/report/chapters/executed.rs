@@ -4,7 +4,7 @@ mod occupancy;
 
 use super::super::{Report, at_least};
 use crate::model::activity::{Total, locked_out_words, part_words};
-use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
+use crate::model::snapshot::executed::{Coverage, Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
 use crate::sink::activity;
@@ -174,10 +174,14 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
     })
 }
 
-/// Programs that went on without our CUPTI.
+/// Programs that went on without our CUPTI, or with less of it.
 fn given(executed: &Executed) -> impl Iterator<Item = String> {
-    let all = executed.coverage.iter();
-    all.filter_map(|one| Some(format!("{} {} {}", one.comm, one.pid, one.ending_words()?)))
+    let words = |one: &Coverage| {
+        let who = format!("{} {}", one.comm, one.pid);
+        let all = one.ending_words();
+        all.map(move |words| format!("{who} {words}"))
+    };
+    executed.coverage.iter().flat_map(words)
 }
 
 /// Programs that have another CUPTI, too.
