@@ -32,10 +32,9 @@ pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
     };
     Ok(ExitCode::from(match environment {
         Ok(mut environment) => {
-            if activity::is_refused_by(program) {
-                environment.retain(|(name, _)| name != activity::INJECTION);
-            }
-            become_command(program, words, environment)
+            let refused = activity::is_refused_by(program).then_some(activity::INJECTION);
+            environment.retain(|(name, _)| refused.is_none_or(|refused| name != refused));
+            become_command(program, words, environment, refused)
         }
         Err(error) => {
             say(format_args!("gpuscope: {}", refusal::message(&error)));
@@ -54,9 +53,18 @@ fn print(environment: &[(OsString, OsString)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns only where that fails: the exit status.
-fn become_command(program: &OsStr, words: &[OsString], environment: Vec<(OsString, OsString)>) -> u8 {
-    let failure = Command::new(program).args(words).envs(environment).exec();
+/// Returns only where that fails: the exit status. `without`: a variable that it must not have.
+fn become_command(
+    program: &OsStr,
+    words: &[OsString],
+    environment: Vec<(OsString, OsString)>,
+    without: Option<&str>,
+) -> u8 {
+    let mut command = Command::new(program);
+    if let Some(name) = without {
+        command.env_remove(name);
+    }
+    let failure = command.args(words).envs(environment).exec();
     let error = StartError::of(program.to_owned(), failure);
     say(format_args!("gpuscope: {error}"));
     error.exit_status()

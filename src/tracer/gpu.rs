@@ -201,7 +201,7 @@ impl GpuPlane {
                 other.display()
             ),
             (None, Some(tool)) => format!(
-                "{} does not run where {INJECTION} is set\nhint: without it, gpuscope records what the GPU executes",
+                "{} does not run where {INJECTION} is set, so it is started without\nhint: --gpu off, or gpuscope without it",
                 tool.display()
             ),
             (None, None) => match activities.environment(user) {

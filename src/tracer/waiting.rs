@@ -84,6 +84,9 @@ impl GpuPlane {
             if coverage.seen == Seen::Yes {
                 self.waiting.expect(told.pid);
             }
+            if let Some(since) = coverage.no_copies_ns {
+                self.matcher.leave_copies(told.pid, since);
+            }
             // the last ones of a process that was ended leave no gap
             if coverage.missing() > u64::from(coverage.broken_off) {
                 self.waiting.lose(told.pid);

@@ -5,7 +5,7 @@
 //   loaded      it is, and asked for nothing
 //   kernels     kernels, copies and fills
 //   beside      and its own overhead, with a subscriber that hears of streams
-//   told        as beside, and told when a handle for a conditional node is made
+//   told        as beside, and told when a node is put into a graph by hand
 //   nodes       as beside, and told when a node of a graph is made
 //   zeroed      as kernels; its buffers are handed over cleared
 //   shared      as kernels; one buffer for all threads
@@ -29,7 +29,9 @@
 #define CALLS 200000
 #define LAUNCHES 300
 #define STEPS 40
-#define CONDITIONAL_HANDLE CUPTI_DRIVER_TRACE_CBID_cuGraphConditionalHandleCreate
+
+static const CUpti_CallbackId by_hand[] = { CUPTI_DRIVER_TRACE_CBID_cuGraphAddMemcpyNode, CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode,
+					    CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2 };
 
 __global__ void nothing(int *) {}
 
@@ -86,8 +88,9 @@ static void ask(const char *way)
 		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED), "hear");
 		must(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "overhead");
 	}
-	if (told)
-		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CONDITIONAL_HANDLE), "hear of handles");
+	for (CUpti_CallbackId id : by_hand)
+		if (told)
+			must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id), "hear of nodes by hand");
 	if (nodes)
 		must(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING), "hear of nodes");
 	for (CUpti_ActivityKind kind : kinds)

@@ -15,15 +15,15 @@ import sys
 import time
 
 asked = argparse.ArgumentParser(usage=__doc__)
-for name in ["gpuscope", "programs", "out"]:
-    asked.add_argument(name)
+for place in ["gpuscope", "programs", "out"]:
+    asked.add_argument(place)
 asked.add_argument("names", nargs="*")
 asked.add_argument("--limit", type=float, default=60, help="seconds that a program may take")
 asked.add_argument("--visit-after", type=float, default=0.7, help="seconds before each visit")
 asked.add_argument("--beside", type=int, default=6, help="programs that run beside each other")
 asked.add_argument("--ways", default="inside,kernel,visited")
 asked = asked.parse_intermixed_args()
-gpuscope, features, out, LIMIT = asked.gpuscope, asked.programs, pathlib.Path(asked.out), asked.limit
+gpuscope, programs, out, LIMIT = asked.gpuscope, asked.programs, pathlib.Path(asked.out), asked.limit
 out.mkdir(parents=True, exist_ok=True)
 
 
@@ -44,13 +44,13 @@ def start(*command):
                             text=True, start_new_session=True)
 
 
-def visited(feature):
-    program = start(gpuscope, "preload", "--", features, feature)
+def visited(name):
+    program = start(gpuscope, "preload", "--", programs, name)
     visits = []
     for _ in range(2):
         time.sleep(asked.visit_after)
         if program.poll() is None:
-            visit = start(gpuscope, "record", "-o", str(out / f"{feature}.visit{len(visits)}.gscope"), "-p",
+            visit = start(gpuscope, "record", "-o", str(out / f"{name}.visit{len(visits)}.gscope"), "-p",
                           str(program.pid), "--duration", "700ms")
             visits.append(ended(visit))
     code, said, told, took = ended(program)
@@ -59,29 +59,29 @@ def visited(feature):
     return code, said, told + "".join(f"--- visit {v[0]}\n{v[2]}" for v in visits), took
 
 
-def recorded(feature, way, *options):
-    return ended(start(gpuscope, "record", "-o", str(out / f"{feature}.{way}.gscope"), *options, "--",
-                       features, feature))
+def recorded(name, way, *options):
+    return ended(start(gpuscope, "record", "-o", str(out / f"{name}.{way}.gscope"), *options, "--",
+                       programs, name))
 
 
 WAYS = {
-    "alone": lambda feature: ended(start(features, feature)),
-    "inside": lambda feature: recorded(feature, "inside"),
-    "kernel": lambda feature: recorded(feature, "kernel", "--engine", "kernel"),
+    "alone": lambda name: ended(start(programs, name)),
+    "inside": lambda name: recorded(name, "inside"),
+    "kernel": lambda name: recorded(name, "kernel", "--engine", "kernel"),
     "visited": visited,
 }
 
 
-def look(feature):
-    results = {way: WAYS[way](feature) for way in ["alone", *asked.ways.split(",")]}
+def look(name):
+    results = {way: WAYS[way](name) for way in ["alone", *asked.ways.split(",")]}
     differ = [way for way, result in results.items() if outcome(result) != outcome(results["alone"])]
     if differ:
-        results["again"] = WAYS["alone"](feature)
+        results["again"] = WAYS["alone"](name)
         differ += ["AGAIN"] * (outcome(results["again"]) != outcome(results["alone"]))
     for way, (code, said, told, _) in results.items():
-        (out / f"{feature}.{way}.said").write_text(f"{said}status {code}\n")
-        (out / f"{feature}.{way}.told").write_text(told)
-    return feature, results, differ
+        (out / f"{name}.{way}.said").write_text(f"{said}status {code}\n")
+        (out / f"{name}.{way}.told").write_text(told)
+    return name, results, differ
 
 
 def outcome(result):
@@ -91,14 +91,15 @@ def outcome(result):
 
 
 def main():
-    names = asked.names or subprocess.check_output([features], text=True).split()
+    names = asked.names or subprocess.check_output([programs], text=True).split()
     worse = 0
     with concurrent.futures.ThreadPoolExecutor(asked.beside) as pool:
-        for feature, results, differ in pool.map(look, names):
+        for name, results, differ in pool.map(look, names):
             status, said = outcome(results["alone"])
+            differ += ["SAYS NOTHING"] * (status == 1 and not said)
             worse += bool(differ)
             took = ", ".join(f"{way} {result[3]:.1f}" for way, result in results.items())
-            print(f"{feature}: {'same' if not differ else 'DIFFERS: ' + ', '.join(differ)} (status {status}, {said.strip()!r}; s: {took})",
+            print(f"{name}: {'same' if not differ else 'DIFFERS: ' + ', '.join(differ)} (status {status}, {said.strip()!r}; s: {took})",
                   flush=True)
     return 1 if worse else 0
 

@@ -1,6 +1,6 @@
 // Graphs with copies in them, made and launched in several ways: which of them go on while CUPTI records?
 //
-// usage: graph_copies LETTERS [ROUNDS]   prints the sum that the last round copied and added up
+// usage: graph_copies LETTERS [ROUNDS]   prints the sum that the rounds copied and added up
 // Without letters: a graph of eight chained copies within the device, by nodes of its own, and one kernel.
 //   c  the copies are captured from a stream    k  no kernel in the graph     o  one copy
 //   u  the copies do not wait for each other    f  node priorities are used (CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)

@@ -1,7 +1,7 @@
 """What CUPTI may be asked for beside programs whose graphs can fail then; gpuscope is not asked.
 
 usage: graph_kinds.py RECORDS.so ROUNDS PROGRAM ASKED ...
-RECORDS.so: cupti_records.c, built. PROGRAM: posterior (posterior.py), a name of programs.py, or FILE[:ARGUMENT], a program that is built
+RECORDS.so: cupti_records.c, built. PROGRAM: posterior:SAMPLES (posterior.py), a name of programs.py, or FILE[:ARGUMENT], a program that is built
 (features.cu, graph_copies.cu). ASKED: variables of cupti_records.c without `CUPTI_`: KINDS=kcf,FLUSH_MS=100,AT_COPY=c
 Prints for each ASKED how many of ROUNDS ended with status 0, all beside each other, and the records of one that did.
 """
@@ -16,10 +16,11 @@ import tempfile
 
 library, rounds, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 here = pathlib.Path(__file__).parent
-if program == "posterior":
-    COMMAND = [sys.executable, str(here / "posterior.py"), "200"]
-elif os.path.exists(program.partition(":")[0]):
-    COMMAND = [os.path.abspath(program.partition(":")[0]), *program.split(":")[1:]]
+name, *arguments = program.split(":")
+if name == "posterior":
+    COMMAND = [sys.executable, str(here / "posterior.py"), *arguments]
+elif os.path.exists(name):
+    COMMAND = [os.path.abspath(name), *arguments]
 else:
     COMMAND = [sys.executable, str(here / "programs.py"), program]
 
@@ -43,7 +44,7 @@ def run(asked):
         try:
             done = subprocess.run(COMMAND, env=env, capture_output=True, timeout=170)
         except subprocess.TimeoutExpired:
-            return "HANGS", {}
+            return "HANGS", counted(folder)
         return done.returncode, counted(folder)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Programs in Python as people write them, each of a few seconds and with a fixed seed: what it says is the same each time.
 
-usage: programs.py           the names of all, those first that need one GPU
+usage: programs.py           the names of those that need one GPU
+       programs.py two       of those that need two
        programs.py NAME      runs that one; prints `RESULT` and what came out
 See features.py, which compares what they say alone and under gpuscope.
 """
@@ -587,7 +588,7 @@ TWO_GPUS = [split, mapped_over, sharded]
 PROGRAMS = {program.__name__: program for program in ONE_GPU + TWO_GPUS}
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        print(*PROGRAMS)
+    if len(sys.argv) == 1 or sys.argv[1] == "two":
+        print(*(program.__name__ for program in (TWO_GPUS if sys.argv[1:] else ONE_GPU)))
     else:
         print("RESULT", PROGRAMS[sys.argv[1]](), flush=True)

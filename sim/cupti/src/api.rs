@@ -50,8 +50,7 @@ struct CallData {
     arguments: *const usize,
 }
 
-/// Graphs that got copies by hand fail while copies are recorded, once it was asked to hand over, as CUPTI 13.0 has it.
-extern "C" fn hear_of_node(function: u32, arguments: *const usize) -> bool {
+extern "C" fn hear_of_node(function: u32, arguments: *const usize) {
     let heard = store::with(|store| store.subscriber.filter(|_| store.heard_calls.contains(&function)));
     let data = CallData {
         site: 0,
@@ -61,7 +60,16 @@ extern "C" fn hear_of_node(function: u32, arguments: *const usize) -> bool {
     if let Some((callback, own)) = heard {
         callback(own as *mut c_void, DRIVER, function, (&raw const data).cast());
     }
-    store::with(|store| function == 0 && store.kinds.contains(&record::COPY) && store.flushes > 0)
+}
+
+/// Whether a graph that got copies by hand fails: while copies are recorded, once it was asked to hand over, as CUPTI 13.0 has it.
+extern "C" fn fails_copies() -> bool {
+    let records = |store: &store::Store| {
+        [record::COPY, record::PEER_COPY]
+            .iter()
+            .any(|kind| store.kinds.contains(kind))
+    };
+    store::with(|store| records(store) && store.flushes > 0)
 }
 
 #[unsafe(no_mangle)]
@@ -76,7 +84,7 @@ fn attached() -> u32 {
     while faults::has("waits") {
         std::thread::park();
     }
-    match driver::watch(Some(store::take), Some(hear), hear_of_node) {
+    match driver::watch(Some(store::take), Some(hear), (hear_of_node, fails_copies)) {
         _ if faults::has("new") => NOT_INITIALIZED,
         None => NOT_INITIALIZED,
         Some(false) => MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,

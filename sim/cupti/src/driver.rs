@@ -29,7 +29,9 @@ pub struct Told {
 pub type Watcher = extern "C" fn(*const Told);
 pub type StreamWatcher = extern "C" fn(usize, usize);
 type Watch = extern "C" fn(Option<Watcher>, Option<StreamWatcher>) -> bool;
-type NodeWatcher = extern "C" fn(u32, *const usize) -> bool;
+/// What hears of nodes that are put into graphs by hand, and what says whether a graph with such copies fails.
+type NodeWatchers = (extern "C" fn(u32, *const usize), extern "C" fn() -> bool);
+type WatchNodes = extern "C" fn(extern "C" fn(u32, *const usize), extern "C" fn() -> bool);
 type Numbers = unsafe extern "C" fn(usize, usize, *mut [u32; 2]) -> u32;
 
 fn symbol(name: &CStr) -> *mut c_void {
@@ -44,7 +46,7 @@ fn symbol(name: &CStr) -> *mut c_void {
 }
 
 /// Has the driver tell what runs; false: another library has done so. `None`: there is no driver.
-pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>, nodes: NodeWatcher) -> Option<bool> {
+pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>, nodes: NodeWatchers) -> Option<bool> {
     let entry = symbol(c"gpusim_driver_watch");
     if entry.is_null() {
         return None;
@@ -55,8 +57,8 @@ pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>, nodes: No
     let entry = symbol(c"gpusim_driver_watch_nodes");
     if is_alone && !entry.is_null() {
         // SAFETY: as above.
-        let entry: extern "C" fn(NodeWatcher) = unsafe { std::mem::transmute(entry) };
-        entry(nodes);
+        let entry: WatchNodes = unsafe { std::mem::transmute(entry) };
+        entry(nodes.0, nodes.1);
     }
     Some(is_alone)
 }

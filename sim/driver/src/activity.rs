@@ -37,13 +37,15 @@ type Watcher = extern "C" fn(*const Told);
 /// Handles of a context and of a stream of it that was made; 0: the context was.
 type StreamWatcher = extern "C" fn(usize, usize);
 
-/// A node is put into a graph by hand: the number of the function, as CUPTI has it, and its arguments. Function 0: a graph with copies
-/// that were put so is launched; whether it fails.
-type NodeWatcher = extern "C" fn(u32, *const usize) -> bool;
+/// A node is put into a graph by hand: the number of the function, as CUPTI has it, and its arguments.
+type NodeWatcher = extern "C" fn(u32, *const usize);
+/// A graph with copies that were put so is launched; whether it fails.
+type CopyWatcher = extern "C" fn() -> bool;
 
 static WATCHER: AtomicUsize = AtomicUsize::new(0);
 static STREAM_WATCHER: AtomicUsize = AtomicUsize::new(0);
 static NODE_WATCHER: AtomicUsize = AtomicUsize::new(0);
+static COPY_WATCHER: AtomicUsize = AtomicUsize::new(0);
 
 /// False: another library has asked before, and goes on to be the only one.
 #[unsafe(no_mangle)]
@@ -58,8 +60,9 @@ pub extern "C" fn gpusim_driver_watch(watcher: Option<Watcher>, streams: Option<
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn gpusim_driver_watch_nodes(watcher: NodeWatcher) {
-    NODE_WATCHER.store(watcher as usize, Relaxed);
+pub extern "C" fn gpusim_driver_watch_nodes(nodes: NodeWatcher, copies: CopyWatcher) {
+    NODE_WATCHER.store(nodes as usize, Relaxed);
+    COPY_WATCHER.store(copies as usize, Relaxed);
 }
 
 /// The numbers by which CUPTI knows a context, and a stream of it.
@@ -122,18 +125,18 @@ pub fn began(context: &Context) {
 
 /// A node is put into a graph by hand.
 pub fn adds(function: u32, arguments: &[usize]) {
-    ask(function, arguments);
+    // SAFETY: a function that was given for this, or 0.
+    let watcher: Option<NodeWatcher> = unsafe { std::mem::transmute(NODE_WATCHER.load(Relaxed)) };
+    if let Some(watcher) = watcher {
+        watcher(function, arguments.as_ptr());
+    }
 }
 
 /// Whether a graph that got copies by hand fails, as such graphs do while CUPTI records copies.
 pub fn fails_copies() -> bool {
-    ask(0, &[])
-}
-
-fn ask(function: u32, arguments: &[usize]) -> bool {
-    // SAFETY: a function that was given for this, or 0.
-    let watcher: Option<NodeWatcher> = unsafe { std::mem::transmute(NODE_WATCHER.load(Relaxed)) };
-    watcher.is_some_and(|watcher| watcher(function, arguments.as_ptr()))
+    // SAFETY: as above.
+    let watcher: Option<CopyWatcher> = unsafe { std::mem::transmute(COPY_WATCHER.load(Relaxed)) };
+    watcher.is_some_and(|watcher| watcher())
 }
 
 fn tell_streams(context: usize, stream: usize) {

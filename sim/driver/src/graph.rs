@@ -147,7 +147,11 @@ pub fn add(graph: usize, work: Work) -> Result<usize, u32> {
     let handle = node.handle;
     let mut tables = tables();
     let recording = tables.graphs.get_mut(&graph).ok_or(INVALID_VALUE)?;
-    recording.copies_by_hand |= matches!(node.work, Work::Copy(_));
+    recording.copies_by_hand |= match &node.work {
+        Work::Copy(_) => true,
+        Work::Graph(child) => child.copies_by_hand,
+        _ => false,
+    };
     recording.nodes.push(node);
     Ok(handle)
 }

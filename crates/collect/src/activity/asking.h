@@ -24,26 +24,44 @@ static void disable_kinds(void)
 		cupti.disable(CUPTI_KIND_GRAPH_TRACE);
 }
 
+static void disable_copies(void)
+{
+	size_t at;
+
+	for (at = 0; at < WANTED; at++) {
+		if (wanted[at].step == STEP_COPIES)
+			cupti.disable(wanted[at].kind);
+	}
+}
+
 static int is_wanted(uint32_t step)
 {
 	return step != STEP_COPIES || !by_hand_since();
 }
 
-/* What CUPTI answers where it refuses; 0: all is asked for. */
-static int ask_for_kinds(uint32_t *step)
+static int ask_for_wanted(uint32_t *step)
 {
 	size_t at;
-	int error;
+	int error = CUPTI_OK;
 
-	for (at = 0; at < WANTED; at++) {
+	for (at = 0; at < WANTED && error == CUPTI_OK; at++) {
 		*step = wanted[at].step;
-		error = is_wanted(*step) ? cupti.enable(wanted[at].kind) : CUPTI_OK;
-		if (error != CUPTI_OK)
-			return error;
+		if (is_wanted(*step))
+			error = cupti.enable(wanted[at].kind);
 	}
 	/* another thread may have put the first one meanwhile */
 	if (by_hand_since())
 		leave_copies();
+	return error;
+}
+
+/* What CUPTI answers where it refuses; 0: all is asked for. */
+static int ask_for_kinds(uint32_t *step)
+{
+	int error = ask_for_wanted(step);
+
+	if (error != CUPTI_OK)
+		return error;
 	*step = STEP_GRAPHS;
 	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
 }

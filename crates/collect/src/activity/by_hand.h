@@ -12,18 +12,14 @@ static uint64_t by_hand_since(void)
 	return __atomic_load_n(&first_by_hand, __ATOMIC_ACQUIRE);
 }
 
-static void disable_copies(void)
-{
-	cupti.disable(CUPTI_KIND_MEMCPY);
-	cupti.disable(CUPTI_KIND_MEMCPY2);
-}
-
 static void note_first(__u64 *place, __u64 at)
 {
 	__u64 none = 0;
 
 	__atomic_compare_exchange_n(place, &none, at, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
+
+static void disable_copies(void);
 
 /* Says until when copies are recorded; who asks later has none. */
 static void leave_copies(void)

@@ -19,8 +19,9 @@ enum {
 	CUPTI_DOMAIN_DRIVER = 1,
 	CUPTI_DOMAIN_RESOURCE = 3,
 	CUPTI_GRAPH_ADD_MEMCPY_NODE = 504, /* cuGraphAddMemcpyNode */
-	CUPTI_GRAPH_ADD_NODE = 712,        /* cuGraphAddNode, of CUDA 12.3 and later */
-	CUPTI_GRAPH_ADD_NODE_V2 = 723,
+	CUPTI_GRAPH_ADD_NODE = 712,        /* cuGraphAddNode, of CUDA 12.2 and later */
+	CUPTI_GRAPH_ADD_NODE_V2 = 723,     /* of 12.3 */
+	CUPTI_GRAPH_ADD_NODE_V3 = 863,     /* of 13.4 */
 	CUPTI_CONTEXT_CREATED = 1,
 	CUPTI_STREAM_CREATED = 3,
 	CUPTI_FLUSH_FORCED = 1,

@@ -166,7 +166,7 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
             }
         );
     }
-    causes::to_text(device, stacks, out);
+    causes::to_text(device, most, stacks, out);
     let _ = writeln!(out, "    {}", work_words(device));
     kernels_text(device, full, out);
 }

@@ -58,7 +58,8 @@ pub(super) fn steady_json(device: &DeviceReport, stacks: &Stacks) -> Value {
 }
 
 /// Of a device, of the part between start-up and end where that is told apart; nothing where causes were not looked for.
-pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) {
+/// `most`: what is said before its idle time.
+pub(super) fn to_text(device: &DeviceReport, most: &str, stacks: &Stacks, out: &mut String) {
     let Some(part) = &device.steady else {
         return causes_text(&device.causes, device.span.idle_ns(), "", stacks, out);
     };
@@ -67,7 +68,7 @@ pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) 
     let idle = duration(part.idle_ns);
     let _ = writeln!(
         out,
-        "    between start-up and end: idle {idle} of {} ({share:.1} %)",
+        "    between start-up and end: idle{most} {idle} of {} ({share:.1} %)",
         duration(of_ns)
     );
     causes_text(&part.causes, part.idle_ns, " there", stacks, out);
@@ -168,7 +169,7 @@ mod tests {
     fn causes_are_said_with_their_share_and_place_and_how_much_is_known() {
         let (device, stacks) = device();
         let mut text = String::new();
-        to_text(&device, &stacks, &mut text);
+        to_text(&device, "", &stacks, &mut text);
         insta::assert_snapshot!(text);
     }
 
@@ -182,7 +183,7 @@ mod tests {
             causes: vec![cause(Why::SyncReturn, 100_000_000, Some(31), None)],
         });
         let mut text = String::new();
-        to_text(&device, &stacks, &mut text);
+        to_text(&device, "", &stacks, &mut text);
         insta::assert_snapshot!(text);
         let told = steady_json(&device, &stacks);
         assert_eq!((&told["idle_us"], &told["from_ns"]), (&json!(1e5), &json!(600_000_000)));
@@ -194,7 +195,7 @@ mod tests {
         let (mut device, stacks) = device();
         device.causes.clear();
         let mut text = String::new();
-        to_text(&device, &stacks, &mut text);
+        to_text(&device, "", &stacks, &mut text);
         assert_eq!((text.as_str(), to_json(&device.causes, &stacks)), ("", json!([])));
     }
 }

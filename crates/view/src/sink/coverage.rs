@@ -2,7 +2,7 @@
 
 use super::micros;
 use crate::model::activity::{
-    BROKEN_OFF, Coverage, Report, Sampled, Seen, ending_words, locked_out_words, missing_words,
+    BROKEN_OFF, Coverage, Report, Sampled, Seen, locked_out_words, missing_words, untold_words,
 };
 use crate::text::quantity::{count, escaped, plural};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
 pub fn gaps(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("not seen: {}", escaped(why)));
     let own = report.coverage.iter().filter_map(coverage_line);
-    let given = report.coverage.iter().flat_map(given_lines);
+    let given = report.coverage.iter().flat_map(untold_lines);
     let early = report.coverage.iter().filter_map(early_line);
     let others = report.coverage.iter().filter_map(other_line);
     refused.chain(own).chain(given).chain(others).chain(early).collect()
@@ -130,9 +130,9 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
 }
 
 /// Of a program that went on without our CUPTI, or with less of it.
-fn given_lines(coverage: &Coverage) -> impl Iterator<Item = String> {
+fn untold_lines(coverage: &Coverage) -> impl Iterator<Item = String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
-    let words = ending_words(coverage.no_copies_ns, coverage.given_ns);
+    let words = untold_words(coverage.no_copies_ns, coverage.given_ns);
     words.map(move |words| format!("{who} {words}"))
 }
 

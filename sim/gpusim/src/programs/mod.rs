@@ -134,8 +134,8 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
     ),
     (
         "by-hand",
-        "--steps 150 --kernels 4 --kernel-ns 500000 --replays 10 --any 0",
-        "so many steps, then launches of a graph of a kernel and a copy that is put into it by hand (--any 1: by cuGraphAddNode)",
+        "--steps 150 --kernels 4 --kernel-ns 500000 --replays 10 --way 0",
+        "so many steps, then launches of a graph of a kernel and a copy that is put into it by hand (--way 1, 2: by cuGraphAddNode, its second version; 3: captured)",
         by_hand::by_hand,
     ),
     (

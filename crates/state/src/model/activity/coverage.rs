@@ -139,7 +139,7 @@ const NO_COPIES: &str = "puts copies into graphs by hand, or has XLA, which does
      XLA_FLAGS=--xla_gpu_enable_command_buffer=";
 
 /// Why less is known of a program from some moment on (`no_copies_ns`), or nothing (`given_ns`); empty: CUPTI told of all.
-pub fn ending_words(no_copies_ns: Option<u64>, given_ns: Option<u64>) -> impl Iterator<Item = &'static str> {
+pub fn untold_words(no_copies_ns: Option<u64>, given_ns: Option<u64>) -> impl Iterator<Item = &'static str> {
     let endings = [(no_copies_ns, NO_COPIES), (given_ns, GIVEN)];
     endings.into_iter().filter_map(|(since, words)| since.map(|_| words))
 }

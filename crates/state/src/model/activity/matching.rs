@@ -74,6 +74,8 @@ pub struct Matcher {
     early: HashMap<u32, u64>,
     /// Of processes that are not recorded all the time.
     windows: HashMap<u32, Windows>,
+    /// From when on copies of a process are not told of.
+    no_copies: HashMap<u32, u64>,
     /// Windows that were opened and of which no activity has come so far, by process.
     opened: HashMap<u32, VecDeque<u64>>,
 }
@@ -100,6 +102,20 @@ impl Matcher {
         }
     }
 
+    /// Copies that are asked for from `since` on are not told of.
+    pub fn leave_copies(&mut self, pid: u32, since: u64) {
+        if self.no_copies.insert(pid, since) == Some(since) {
+            return;
+        }
+        let queues = self.waiting.iter_mut().filter(|(of, _)| of.0 == pid);
+        queues.for_each(|(_, queue)| queue.leave_copies(since));
+    }
+
+    fn tells_of(&self, pid: u32, entered: u64, given: &Given) -> bool {
+        let is_left = |since: &u64| matches!(given, Given::Copy(_)) && entered >= *since;
+        !self.no_copies.get(&pid).is_some_and(is_left) && self.is_recorded(pid, entered)
+    }
+
     fn is_recorded(&self, pid: u32, entered: u64) -> bool {
         self.windows.get(&pid).is_none_or(|windows| windows.hold(entered))
     }
@@ -122,7 +138,7 @@ impl Matcher {
 
     /// A call gives a stream something to do: one of that time, CLOCK_MONOTONIC ns, within `call`.
     pub fn give(&mut self, (pid, stream): Of, call: Cause, entered: u64, given: Given) {
-        if self.capturing.contains(&(pid, stream)) || !self.is_recorded(pid, entered) {
+        if self.capturing.contains(&(pid, stream)) || !self.tells_of(pid, entered, &given) {
             return;
         }
         if let Some(queue) = self.queue((pid, stream)) {

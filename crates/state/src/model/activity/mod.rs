@@ -27,7 +27,7 @@ pub use by_site::Sites;
 pub use causes::{Waits, Why};
 pub(crate) use coverage::Ending;
 pub use coverage::{
-    BROKEN_OFF, Coverage, Sampled, Seen, ending_words, locked_out_words, missing_words, part_words, windows_words,
+    BROKEN_OFF, Coverage, Sampled, Seen, locked_out_words, missing_words, part_words, untold_words, windows_words,
 };
 pub use matching::{Given, Matcher};
 pub use occupancy::{LimitedBy, Limits};

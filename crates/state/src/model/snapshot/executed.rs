@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::{BROKEN_OFF, Ending, Why, ending_words, missing_words, part_words, windows_words};
+use crate::model::activity::{BROKEN_OFF, Ending, Why, missing_words, part_words, untold_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -230,8 +230,8 @@ impl Coverage {
     }
 
     /// Why less is known from some moment on, or nothing; empty: CUPTI told of all as long as the process was looked at.
-    pub fn ending_words(&self) -> impl Iterator<Item = &'static str> + use<> {
-        ending_words(self.no_copies_ns, self.given_ns)
+    pub fn untold_words(&self) -> impl Iterator<Item = &'static str> + use<> {
+        untold_words(self.no_copies_ns, self.given_ns)
     }
 
     /// Which these are; empty: none is.

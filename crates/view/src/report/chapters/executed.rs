@@ -46,7 +46,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .chain(matched(executed))
             .chain(unseen(executed))
             .chain(missing(executed))
-            .chain(given(executed))
+            .chain(untold(executed))
             .chain(others(executed))
             .chain(early(executed))
             .collect(),
@@ -175,10 +175,10 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
 }
 
 /// Programs that went on without our CUPTI, or with less of it.
-fn given(executed: &Executed) -> impl Iterator<Item = String> {
+fn untold(executed: &Executed) -> impl Iterator<Item = String> {
     let words = |one: &Coverage| {
         let who = format!("{} {}", one.comm, one.pid);
-        let all = one.ending_words();
+        let all = one.untold_words();
         all.map(move |words| format!("{who} {words}"))
     };
     executed.coverage.iter().flat_map(words)

@@ -15,7 +15,7 @@ pub(super) fn caused(report: &Report, why: Why) -> Option<u64> {
     Some(sum(its.map(|cause| cause.idle_ns)))
 }
 
-/// Of all devices, as CUPTI has told it; `None`: it has not.
+/// Of all devices, as CUPTI has told it; `None`: it has not, or not all.
 pub(super) fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
     devices(report).map(|devices| sum(devices.iter().map(of)))
 }
@@ -24,6 +24,6 @@ pub(super) fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
 fn devices(report: &Report) -> Option<&[Device]> {
     let told = report.totals.gpu.as_ref().filter(|gpu| !gpu.is_sampled())?;
     Some(&told.devices)
-        .filter(|devices| !devices.is_empty())
+        .filter(|devices| !devices.is_empty() && devices.iter().all(Device::is_measured))
         .map(Vec::as_slice)
 }

@@ -63,6 +63,12 @@ impl Queue {
         self.calls.retain(|one| one.entered >= at);
     }
 
+    /// Of copies from `since` on nothing comes.
+    pub(super) fn leave_copies(&mut self, since: u64) {
+        self.calls
+            .retain(|one| one.entered < since || !matches!(one.given, Given::Copy(_)));
+    }
+
     /// When the first call was entered that may still be found; those before one that was found will not.
     pub(super) fn outstanding(&self) -> Option<u64> {
         let mut entered = self.calls.iter().map(|one| one.entered);

@@ -54,6 +54,18 @@ fn a_stream_does_its_work_in_order() {
 }
 
 #[test]
+fn copies_that_are_not_told_of_are_waited_for_by_nobody() {
+    let mut matcher = Matcher::default();
+    given(&mut matcher, 0x700, &[(1, 64), (20, 8)]);
+    matcher.leave_copies(PID, 10);
+    given(&mut matcher, 0x700, &[(30, 8)]);
+    matcher.give((PID, 0x700), call(40), 40, Given::Memset);
+    assert_eq!(matcher.outstanding(PID), Some(1));
+    assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(1)), "of before");
+    assert_eq!(matcher.outstanding(PID), Some(40), "what is no copy");
+}
+
+#[test]
 fn calls_between_windows_are_waited_for_by_nobody_and_the_first_of_a_window_are_not_guessed() {
     let mut matcher = Matcher::default();
     matcher.name_stream(PID, 1, 13, 0x700);
