@@ -551,7 +551,7 @@ def mapped_over():
 def sharded():
     """Two GPUs: a network whose weights both share (FSDP), one process each, which torchrun starts."""
     if "LOCAL_RANK" not in os.environ:
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0", *sys.argv]
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", *sys.argv]
         ended = subprocess.run(command, capture_output=True, text=True)
         said = sorted(line for line in ended.stdout.splitlines() if line.startswith("RESULT"))
         if ended.returncode:
