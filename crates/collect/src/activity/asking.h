@@ -70,7 +70,7 @@ static int ask_for_kinds(uint32_t *step)
 static void hear_of_what_is_made(uint32_t heard)
 {
 	static const uint32_t nodes[] = { CUPTI_GRAPH_ADD_MEMCPY_NODE, CUPTI_GRAPH_ADD_NODE,
-					  CUPTI_GRAPH_ADD_NODE_V2 };
+					  CUPTI_GRAPH_ADD_NODE_V2, CUPTI_GRAPH_ADD_NODE_V3 };
 	size_t at;
 
 	for (at = 0; at < sizeof(nodes) / sizeof(nodes[0]); at++)

@@ -289,4 +289,10 @@ impl Executed {
     pub fn is_sampled(&self) -> bool {
         self.coverage.iter().any(|coverage| coverage.windows.is_some())
     }
+
+    /// Whether copies of some process were not told of.
+    #[must_use]
+    pub fn lacks_copies(&self) -> bool {
+        self.coverage.iter().any(|coverage| coverage.no_copies_ns.is_some())
+    }
 }

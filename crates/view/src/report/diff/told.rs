@@ -15,15 +15,19 @@ pub(super) fn caused(report: &Report, why: Why) -> Option<u64> {
     Some(sum(its.map(|cause| cause.idle_ns)))
 }
 
-/// Of all devices, as CUPTI has told it; `None`: it has not, or not all.
+/// Of all devices, as CUPTI has told it; `None`: it has not.
 pub(super) fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
     devices(report).map(|devices| sum(devices.iter().map(of)))
 }
 
-/// Sums of windows depend on how many there were: they compare with nothing.
+/// Sums of windows depend on how many there were, those without copies on when these were left: they compare with nothing.
 fn devices(report: &Report) -> Option<&[Device]> {
-    let told = report.totals.gpu.as_ref().filter(|gpu| !gpu.is_sampled())?;
+    let told = report
+        .totals
+        .gpu
+        .as_ref()
+        .filter(|gpu| !gpu.is_sampled() && !gpu.lacks_copies())?;
     Some(&told.devices)
-        .filter(|devices| !devices.is_empty() && devices.iter().all(Device::is_measured))
+        .filter(|devices| !devices.is_empty())
         .map(Vec::as_slice)
 }
