@@ -193,7 +193,7 @@ fn told_to_start(fresh: &Fresh) -> Vec<String> {
         .to_vec()
 }
 
-/// Lets that program start while `gpuscope` is slow, and ends it once it is probed.
+/// Lets that program start while `gpuscope` is slow, until it is probed.
 fn start_beside_a_slow_one(fresh: &Fresh, gpuscope: &Running) -> u32 {
     let file = |name| fresh.path().join(name);
     eventually("the script", || file("pid").exists());
@@ -205,9 +205,12 @@ fn start_beside_a_slow_one(fresh: &Fresh, gpuscope: &Running) -> u32 {
     assert_eq!(status(pid, "TracerPid"), "0");
     drop(slowed);
     eventually("it is probed", || gpuscope.probes_in(pid, "libcuda.so.1") > 0);
+    pid
+}
+
+fn end(pid: u32) {
     // SAFETY: plain numbers; nobody has waited for it
     unsafe { libc::kill(pid as i32, libc::SIGTERM) };
-    pid
 }
 
 fn assert_is_called_late(trace: &Trace, pid: u32, how: &str) {
@@ -229,6 +232,7 @@ fn whoever_waits_too_long_is_let_go_and_called_late() {
     let command: Vec<&str> = script.iter().map(String::as_str).collect();
     let running = Gpuscope::run(&[], &command).with_usual_patience().start();
     let pid = start_beside_a_slow_one(&fresh, &running);
+    end(pid);
     assert_is_called_late(&running.finish().ok(), pid, "run");
 }
 
@@ -243,8 +247,11 @@ fn whoever_waits_too_long_is_called_late_also_where_it_or_all_are_traced() {
         let whom: &[&str] = if all { &["--all"] } else { &["-p", &pid] };
         let running = watching(Gpuscope::trace(whom).with_usual_patience());
         let pid = start_beside_a_slow_one(&fresh, &running);
+        // one that ends while it is looked at is said to have ended instead
+        let trace = running.stop().ok();
+        end(pid);
         assert!(program.finish().status.success());
-        assert_is_called_late(&running.stop().ok(), pid, &format!("{whom:?}"));
+        assert_is_called_late(&trace, pid, &format!("{whom:?}"));
     }
 }
 
@@ -256,6 +263,7 @@ fn what_a_process_holds_that_was_let_go_is_not_exact() {
     let command: Vec<&str> = script.iter().map(String::as_str).collect();
     let running = Gpuscope::leaks(&[], &command).with_usual_patience().start();
     let pid = start_beside_a_slow_one(&fresh, &running);
+    end(pid);
     let trace = running.finish().ok();
     let process = held_by(&trace, pid).unwrap_or_else(|| panic!("{pid}: {:?}", trace.records.last()));
     assert_eq!((&process["late"], &process["exact"]), (&true.into(), &false.into()));
