@@ -31,11 +31,7 @@ pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     Ok(ExitCode::from(match environment {
-        Ok(mut environment) => {
-            let refused = activity::is_refused_by(program).then_some(activity::INJECTION);
-            environment.retain(|(name, _)| refused.is_none_or(|refused| name != refused));
-            become_command(program, words, environment, refused)
-        }
+        Ok(environment) => become_command(program, words, environment),
         Err(error) => {
             say(format_args!("gpuscope: {}", refusal::message(&error)));
             FAILED
@@ -53,18 +49,14 @@ fn print(environment: &[(OsString, OsString)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns only where that fails: the exit status. `without`: a variable that it must not have.
-fn become_command(
-    program: &OsStr,
-    words: &[OsString],
-    environment: Vec<(OsString, OsString)>,
-    without: Option<&str>,
-) -> u8 {
+/// Returns only where that fails: the exit status.
+fn become_command(program: &OsStr, words: &[OsString], environment: Vec<(OsString, OsString)>) -> u8 {
     let mut command = Command::new(program);
-    if let Some(name) = without {
-        command.env_remove(name);
+    command.args(words).envs(environment);
+    if activity::is_refused_by(program) {
+        command.env_remove(activity::INJECTION);
     }
-    let failure = command.args(words).envs(environment).exec();
+    let failure = command.exec();
     let error = StartError::of(program.to_owned(), failure);
     say(format_args!("gpuscope: {error}"));
     error.exit_status()

@@ -64,6 +64,11 @@ pub fn device(trace: &Trace) -> &Value {
     &devices[0]
 }
 
+/// What it has copied, by direction.
+pub fn copies(trace: &Trace) -> &Vec<Value> {
+    device(trace)["copies"].as_array().expect("copies")
+}
+
 pub fn coverage(trace: &Trace) -> &Value {
     let coverage = trace.summary()["gpu"]["coverage"].as_array().expect("coverage");
     assert_eq!(coverage.len(), 1, "{}", trace.stderr);

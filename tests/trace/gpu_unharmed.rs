@@ -1,6 +1,6 @@
 //! Programs that a look at what the GPU executes could harm end as they do alone.
 
-use crate::gpu::{ENGINES, coverage, device, executed, watched};
+use crate::gpu::{self, ENGINES, coverage, device, executed, watched};
 use crate::support::{Gpuscope, Trace, compile, number, sim_cupti, sim_text, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -84,8 +84,7 @@ fn windows_that_open_after_a_graph_got_a_copy_by_hand_have_no_copies() {
 const GRAPH_OF_A_COPY: &str = "by-hand: 10 launches of a graph with a copy";
 
 fn told_copies(trace: &Trace) -> u64 {
-    let copies = device(trace)["copies"].as_array().expect("copies");
-    copies.iter().map(|copies| number(copies, "count")).sum()
+    gpu::copies(trace).iter().map(|copies| number(copies, "count")).sum()
 }
 
 /// Those of graphs that are told of as a whole have one each.

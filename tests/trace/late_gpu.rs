@@ -1,7 +1,7 @@
 //! What the GPU executes, asked of programs that run already: those that `gpuscope preload` has started tell it, as often as wanted,
 //! and go their way.
 
-use crate::gpu::{coverage, device};
+use crate::gpu::{copies, coverage, device};
 use crate::standby::Preload;
 use crate::support::{Gpuscope, Program, Trace, compile, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
@@ -210,7 +210,7 @@ fn of_who_has_put_copies_into_graphs_while_it_was_recorded_no_copies_are_told_of
     let told = coverage(&second);
     assert!(number(told, "no_copies_ns") > since, "{}", second.stderr);
     assert_eq!(told["seen"], true, "{}", second.stderr);
-    let copies = device(&second)["copies"].as_array().expect("copies");
+    let copies = copies(&second);
     assert!(copies.is_empty(), "{copies:?}");
     assert!(number(device(&second), "kernels") > 0, "{}", second.stderr);
     assert!(
@@ -239,7 +239,7 @@ fn of_a_program_that_has_xla_no_copies_are_told_of_to_who_comes_late() {
         let program = started_doing(&["train", "1000000"], command, &logs, &[]);
         let trace = traced(program.pid(), &[]);
         assert!(number(device(&trace), "kernels") > 0, "{}", trace.stderr);
-        let copies = device(&trace)["copies"].as_array().expect("copies");
+        let copies = copies(&trace);
         assert_eq!(!copies.is_empty(), is_told, "{copies:?}");
         assert_eq!(coverage(&trace)["no_copies_ns"].is_null(), is_told, "{}", trace.stderr);
         program.signal(libc::SIGKILL);

@@ -31,7 +31,7 @@ struct ResourceData {
 
 extern "C" fn hear(context: usize, stream: usize) {
     let id = if stream == 0 { CONTEXT_CREATED } else { STREAM_CREATED };
-    let heard = store::with(|store| store.subscriber.filter(|_| store.heard.contains(&id)));
+    let heard = store::with(|store| store.subscriber.filter(|_| store.heard.contains(&(RESOURCE, id))));
     let data = ResourceData {
         context,
         stream,
@@ -51,7 +51,7 @@ struct CallData {
 }
 
 extern "C" fn hear_of_node(function: u32, arguments: *const usize) {
-    let heard = store::with(|store| store.subscriber.filter(|_| store.heard_calls.contains(&function)));
+    let heard = store::with(|store| store.subscriber.filter(|_| store.heard.contains(&(DRIVER, function))));
     let data = CallData {
         site: 0,
         name: 0,
@@ -124,10 +124,8 @@ pub extern "C" fn cuptiUnsubscribe(_subscriber: usize) -> u32 {
 pub extern "C" fn cuptiEnableCallback(enable: u32, _subscriber: usize, domain: u32, id: u32) -> u32 {
     store::with(|store| {
         match (domain, enable) {
-            (RESOURCE, 0) => drop(store.heard.remove(&id)),
-            (RESOURCE, _) => drop(store.heard.insert(id)),
-            (DRIVER, 0) => drop(store.heard_calls.remove(&id)),
-            (DRIVER, _) => drop(store.heard_calls.insert(id)),
+            (DRIVER | RESOURCE, 0) => drop(store.heard.remove(&(domain, id))),
+            (DRIVER | RESOURCE, _) => drop(store.heard.insert((domain, id))),
             _ => return INVALID_PARAMETER,
         }
         OK

@@ -23,10 +23,8 @@ pub struct Store {
     pub callbacks: Option<(Request, Complete)>,
     pub timestamp: Option<Timestamp>,
     pub subscriber: Option<(Callback, usize)>,
-    /// Of the resource domain.
-    pub heard: BTreeSet<u32>,
-    /// Of the driver's domain.
-    pub heard_calls: BTreeSet<u32>,
+    /// By domain and number.
+    pub heard: BTreeSet<(u32, u32)>,
     /// Whether buffers come cleared: CUPTI does not, then.
     pub given_cleared: bool,
     /// Of graphs.

@@ -54,17 +54,20 @@ static void hear_of_node(uint32_t id, const struct cupti_call *call)
 		leave_copies();
 }
 
-/* Of a program that ran before it is not known what its graphs hold; of these libraries it is that they hold such copies. */
-static int may_have_put_copies(void)
+static int puts_copies(uintptr_t from, uintptr_t to, const char *path, void *own)
 {
 	static const char *const libraries[] = { "xla_", "_XLAC", "libtensorflow", "_pywrap_tensorflow" };
 	size_t at;
 
 	for (at = 0; at < sizeof(libraries) / sizeof(libraries[0]); at++) {
-		struct mapped library = { .beginning = libraries[at] };
-
-		if (is_mapped(&library))
+		if (starts_with(name_of(path), libraries[at]))
 			return 1;
 	}
 	return 0;
+}
+
+/* Of a program that ran before it is not known what its graphs hold; of some libraries it is that they put copies into them. */
+static int may_have_put_copies(void)
+{
+	return each_mapped(puts_copies, NULL);
 }

@@ -28,7 +28,7 @@ pub(super) fn to_json(coverage: &Coverage) -> Value {
         "untimed_overheads": coverage.untimed_overheads,
         "early": coverage.early,
         "late": coverage.late,
-        "windows": coverage.windows.as_ref().map(windows_json),
+        "windows": coverage.windows.as_ref().map(|windows| windows_json(windows, coverage.given_ns)),
         "other_cupti": Some(&coverage.other).filter(|other| !other.is_empty()),
         "gives_way": coverage.gives_way,
         "no_copies_ns": coverage.no_copies_ns,
@@ -39,11 +39,11 @@ pub(super) fn to_json(coverage: &Coverage) -> Value {
     })
 }
 
-fn windows_json(windows: &Sampled) -> Value {
+fn windows_json(windows: &Sampled, given_ns: Option<u64>) -> Value {
     json!({
         "length_us": micros(windows.length_ns),
         "period_us": micros(windows.period_ns),
-        "ending": windows.ending,
+        "ending": given_ns.map(|_| "asked"),
         "number": windows.number,
         "unopened": windows.unopened,
         "of_us": micros(windows.of_ns),

@@ -2,11 +2,10 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_ASKED, ACTIVITY_GIVEN, ACTIVITY_NONE, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED,
-    STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_ASKED, ACTIVITY_NONE, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS,
+    STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
-use serde::{Deserialize, Serialize};
 
 /// CUPTI's results.
 const NOT_INITIALIZED: u32 = 15;
@@ -55,22 +54,12 @@ pub struct Coverage {
     pub gives_way: bool,
 }
 
-/// Why CUPTI was let go while the program went on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// The program asked it itself.
-    Asked,
-}
-
 /// Activities were recorded in windows, or until CUPTI was let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
     pub length_ns: u64,
     /// 0: there is one, which has ended for good.
     pub period_ns: u64,
-    /// `None`: recording has not ended, while the program went on.
-    pub ending: Option<Ending>,
     pub number: u64,
     /// That CUPTI refused to open.
     pub unopened: u64,
@@ -206,14 +195,9 @@ fn sampled(told: &Told) -> Option<Sampled> {
         given => told.looked_ns.max(given),
     };
     let of_ns = until.saturating_sub(head.began);
-    let ending = match head.state {
-        ACTIVITY_GIVEN if head.given > 0 => Some(Ending::Asked),
-        _ => None,
-    };
-    let ended = ending.map(|_| Sampled {
+    let ended = (head.given > 0).then(|| Sampled {
         length_ns: head.given.saturating_sub(head.began),
         period_ns: 0,
-        ending,
         number: 1,
         unopened: 0,
         of_ns,
@@ -221,7 +205,6 @@ fn sampled(told: &Told) -> Option<Sampled> {
     let windows = (head.period > 0).then_some(Sampled {
         length_ns: head.window,
         period_ns: head.period,
-        ending,
         number: head.windows,
         unopened: head.unopened,
         of_ns,
@@ -270,7 +253,7 @@ fn version(number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::shared::{ACTIVITY_CUT, ACTIVITY_ENDED, ACTIVITY_LEFT};
+    use crate::activity::shared::{ACTIVITY_CUT, ACTIVITY_ENDED, ACTIVITY_GIVEN, ACTIVITY_LEFT};
 
     fn seen_in(state: u32, error: u32) -> Seen {
         seen(state, STEP_SUBSCRIBE, error)

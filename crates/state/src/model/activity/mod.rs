@@ -25,7 +25,6 @@ pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
 pub use causes::{Waits, Why};
-pub(crate) use coverage::Ending;
 pub use coverage::{
     BROKEN_OFF, Coverage, Sampled, Seen, locked_out_words, missing_words, part_words, untold_words, windows_words,
 };

@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::{BROKEN_OFF, Ending, Why, missing_words, part_words, untold_words, windows_words};
+use crate::model::activity::{BROKEN_OFF, Why, missing_words, part_words, untold_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -251,7 +251,8 @@ pub struct Windows {
     pub length_ns: u64,
     #[serde(rename(deserialize = "period_us"), deserialize_with = "ns")]
     pub period_ns: u64,
-    pub ending: Option<Ending>,
+    /// Why they were no longer, while the program went on.
+    pub ending: Option<String>,
     pub number: u64,
     pub unopened: u64,
     /// From the begin of the first one on.
