@@ -44,8 +44,9 @@ fn started_doing(work: &[&str], mut command: Command, logs: &Logs, settings: &[(
     command
         .env("GPUSCOPE_CUPTI", sim_cupti())
         .envs(settings.iter().copied());
+    let before = logs.written_bytes();
     let program = Program::start(&mut command);
-    eventually("its first work", || logs.written_bytes() > 0);
+    eventually("its first work", || logs.written_bytes() > before);
     program
 }
 
@@ -127,6 +128,46 @@ fn who_was_started_by_a_program_is_asked_as_well() {
     let kernels = trace.of_type("gpu").filter(|line| line["activity"] == "kernel");
     assert!(kernels.count() > 40, "{}", trace.stderr);
     assert_ends_well(program);
+}
+
+/// Keeps a program from its first call until there is a file.
+const WAITS_FOR_FILE: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((constructor)) static void wait_for_file(void)
+{
+	while (!strcmp(program_invocation_short_name, "gpusim") && access(getenv("WAIT_FOR"), F_OK))
+		usleep(10000);
+}
+"#;
+
+#[test]
+#[ignore = "needs root and BPF: activities are asked for by both engines"]
+fn who_has_not_called_cuda_yet_is_asked_when_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compile(folder.path(), "waits.so", WAITS_FOR_FILE, &["-shared", "-fPIC"]);
+    for engine in ["inside", "kernel"] {
+        let (preload, logs, file) = (Preload::new(), Logs::new(), folder.path().join(engine));
+        let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
+        command.args(WORK).env("LD_PRELOAD", &library).env("WAIT_FOR", &file);
+        command
+            .env("GPUSIM_WORK", logs.setting())
+            .env("GPUSCOPE_CUPTI", sim_cupti());
+        let program = Program::start(command.stdin(Stdio::null()));
+        let pid = program.pid().to_string();
+        let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
+            .start()
+            .until_attached();
+        std::fs::write(&file, "").expect("a file");
+        trace.until_written("\"activity\":\"kernel\"");
+        trace.stop().ok();
+        program.signal(libc::SIGKILL);
+        program.finish();
+    }
 }
 
 #[test]

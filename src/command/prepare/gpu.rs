@@ -2,6 +2,7 @@
 
 use crate::activity::{self, Wish};
 use crate::cli::{Gpu, GpuChoice, Options};
+use crate::inside::standby::{self, Standby};
 use crate::refusal::Usage;
 use crate::tracer::{Demand, Tracer};
 use anyhow::{Result, bail};
@@ -28,16 +29,17 @@ pub(crate) fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Res
     }
 }
 
-/// The same of processes that run already, as far as they wait to be asked (`gpuscope preload`).
+/// The same of processes that run already, as far as they wait to be asked, or will (`gpuscope preload`).
 ///
 /// # Errors
 /// It was asked for, and none of them does, or one does not answer.
 pub(crate) fn watch_gpu_of(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
     let waits = tracer.family().any(activity::is_waiting);
+    // it waits from when it has initialised CUDA on; and of those that are traced from inside more may come
+    let may_wait = || tracer.traces_alone() || tracer.family().any(|pid| standby::of(pid) != Standby::Absent);
     match gpu.gpu {
         GpuChoice::On(_) if !waits => bail!(Usage(NONE_WAITS.to_owned())),
-        // of those that carry an agent more may come
-        _ if !waits && !tracer.traces_alone() => Ok(()),
+        _ if !waits && !may_wait() => Ok(()),
         _ => {
             watch_gpu(tracer, gpu, options)?;
             tracer.visit_family()
