@@ -95,10 +95,21 @@ impl Tracer {
         }
         if self.traces_alone() {
             self.add_descendants();
+        } else if self.gpu.is_some() {
+            self.join_born();
         }
         self.visit_next();
         let cost = thread_cpu().saturating_sub(begun);
         self.family.again = Some(Instant::now() + OFTEN.max(cost * SELDOM));
+    }
+
+    /// Whom the engine follows by itself, so that they are asked what devices execute.
+    fn join_born(&mut self) {
+        for pid in self.family.strange() {
+            if self.engine.is_target(pid) {
+                self.family.join(pid, false);
+            }
+        }
     }
 
     /// Whether there was somebody new.

@@ -76,7 +76,7 @@ impl Tracer {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
             Ok(diagnostics) if !diagnostics.examiner.saw_calls() => {
-                Diagnosis::NotLookedFor("no CUDA call was seen".to_owned())
+                Diagnosis::NotLookedFor(Examiner::SAW_NONE.to_owned())
             }
             Ok(diagnostics) => {
                 let examiner = &mut diagnostics.examiner;

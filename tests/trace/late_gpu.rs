@@ -6,6 +6,7 @@ use crate::standby::Preload;
 use crate::support::{Gpuscope, Program, Trace, compile, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a program shares with one gpuscope that asks.
@@ -145,29 +146,48 @@ __attribute__((constructor)) static void wait_for_file(void)
 }
 "#;
 
+/// Somebody who carries the agent, and what works for him once there is `file`.
+fn assert_asked_later(mut command: Command, file: &Path, engine: &str) {
+    let logs = Logs::new();
+    command
+        .env("GPUSIM_WORK", logs.setting())
+        .env("GPUSCOPE_CUPTI", sim_cupti());
+    let program = Program::start(command.env("WAIT_FOR", file).stdin(Stdio::null()));
+    let pid = program.pid().to_string();
+    let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
+        .start()
+        .until_attached();
+    std::fs::write(file, "").expect("a file");
+    trace.until_written("\"activity\":\"kernel\"");
+    trace.stop().ok();
+    program.signal(libc::SIGTERM);
+    program.finish();
+}
+
 #[test]
 #[ignore = "needs root and BPF: activities are asked for by both engines"]
 fn who_has_not_called_cuda_yet_is_asked_when_it_has() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let (folder, preload) = (tempfile::tempdir().expect("a folder"), Preload::new());
     let library = compile(folder.path(), "waits.so", WAITS_FOR_FILE, &["-shared", "-fPIC"]);
     for engine in ["inside", "kernel"] {
-        let (preload, logs, file) = (Preload::new(), Logs::new(), folder.path().join(engine));
         let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
-        command.args(WORK).env("LD_PRELOAD", &library).env("WAIT_FOR", &file);
-        command
-            .env("GPUSIM_WORK", logs.setting())
-            .env("GPUSCOPE_CUPTI", sim_cupti());
-        let program = Program::start(command.stdin(Stdio::null()));
-        let pid = program.pid().to_string();
-        let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
-            .start()
-            .until_attached();
-        std::fs::write(&file, "").expect("a file");
-        trace.until_written("\"activity\":\"kernel\"");
-        trace.stop().ok();
-        program.signal(libc::SIGKILL);
-        program.finish();
+        command.args(WORK).env("LD_PRELOAD", &library);
+        assert_asked_later(command, &folder.path().join(engine), engine);
     }
+}
+
+/// From inside nobody is traced before there is somebody who calls CUDA.
+#[test]
+#[ignore = "needs root and BPF"]
+fn who_is_started_while_its_parent_is_traced_is_asked_as_well() {
+    let (folder, preload) = (tempfile::tempdir().expect("a folder"), Preload::new());
+    let script = "until [ -e $WAIT_FOR ]; do sleep 0.05; done; trap 'kill $!' TERM; \"$@\" & wait $!; wait $!";
+    let mut shell = preload.of(OsStr::new("bash"));
+    shell
+        .args(["-c", script, "launcher"])
+        .arg(sim_text("gpusim"))
+        .args(WORK);
+    assert_asked_later(shell, &folder.path().join("begin"), "kernel");
 }
 
 #[test]

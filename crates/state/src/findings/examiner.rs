@@ -51,6 +51,9 @@ impl Default for Examiner {
 }
 
 impl Examiner {
+    /// Why nobody looks for findings where [`Examiner::saw_calls`] says no.
+    pub const SAW_NONE: &str = "no call was seen that they could be about";
+
     /// With all rules.
     #[must_use]
     pub fn new() -> Examiner {
@@ -119,7 +122,7 @@ impl Examiner {
         self.run.tracing_ns = ns;
     }
 
-    /// Whether there is anything to judge.
+    /// Whether there is anything to judge: calls that are only counted come in no row.
     #[must_use]
     pub fn saw_calls(&self) -> bool {
         self.first.is_some()

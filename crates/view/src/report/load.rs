@@ -109,7 +109,7 @@ impl Collector {
         let ended = exact.as_ref().filter(|_| source.until.is_none());
         self.examiner.did_not_return(ended.map(unreturned).unwrap_or_default());
         let not_looked_for = exact.as_ref().and_then(|exact| exact.no_findings.clone());
-        let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
+        let unseen = || (!self.examiner.saw_calls()).then(|| Examiner::SAW_NONE.to_owned());
         let part = || self.part.why_not_judged().map(str::to_owned);
         let not_looked_for = not_looked_for.or_else(unseen).or_else(part);
         let findings = match not_looked_for {
