@@ -176,9 +176,8 @@ fn who_has_not_called_cuda_yet_is_asked_when_it_has() {
     }
 }
 
-/// From inside nobody is traced before there is somebody who calls CUDA.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: from inside nobody is traced before there is somebody who calls CUDA"]
 fn who_is_started_while_its_parent_is_traced_is_asked_as_well() {
     let (folder, preload) = (tempfile::tempdir().expect("a folder"), Preload::new());
     let script = "until [ -e $WAIT_FOR ]; do sleep 0.05; done; trap 'kill $!' TERM; \"$@\" & wait $!; wait $!";
