@@ -103,7 +103,7 @@ fn empty_full_rings(shared: &Shared) -> u64 {
         return fill;
     }
     if members.has_room() {
-        members.take_in(monotonic_ns());
+        members.take_in(shared.now());
     }
     drop(members);
     ring(&shared.full);

@@ -87,7 +87,7 @@ pub fn rewritten_plans(plans: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn look(members: &mut Members) {
-    members.take_in(u64::MAX);
+    members.take_in(Some(u64::MAX));
     std::hint::black_box((
         members.counters(),
         members.site_counters(),

@@ -197,11 +197,11 @@ impl Members {
         accounts < MOST_OF_ACCOUNTS && bytes(&Stream::Calls) + bytes(&Stream::Ranges) < MOST_OF_CALLS
     }
 
-    /// Takes in what agents have submitted.
-    pub(super) fn take_in(&mut self, now: u64) {
+    /// Takes in what agents have submitted. `now`: as of [`Rings::take`](super::ring::Rings::take).
+    pub(super) fn take_in(&mut self, now: Option<u64>) {
         let mut living = std::mem::take(&mut self.living);
         for process in &mut living {
-            process.take(Some(now), &mut |record| self.sort_in(record));
+            process.take(now, &mut |record| self.sort_in(record));
             self.malformed += process.take_malformed();
         }
         self.living = living;

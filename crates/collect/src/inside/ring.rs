@@ -189,7 +189,7 @@ impl Reader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::inside::arena::{PROCESS_BYTES, RING_BYTES};
     use proptest::prelude::*;
@@ -203,7 +203,7 @@ mod tests {
         Rings::of(RING_BYTES)
     }
 
-    fn submit(memory: &SharedMemory, thread: u32, stamp: u64, bytes: &[u8]) {
+    pub(in crate::inside) fn submit(memory: &SharedMemory, thread: u32, stamp: u64, bytes: &[u8]) {
         let head_at = block(thread) + offset_of!(Block, head) as u64;
         let head = memory.now(head_at);
         let at = place(thread, RING_BYTES).at + (head & (RING_BYTES - 1));

@@ -93,6 +93,12 @@ impl Shared {
         self.counting.load(Ordering::SeqCst)
     }
 
+    /// The time, as of [`Rings::take`](super::ring::Rings::take): once calls do not count any more nobody submits older records than
+    /// those that are there.
+    pub(super) fn now(&self) -> Option<u64> {
+        self.is_counting().then(monotonic_ns)
+    }
+
     /// Whether a thread is within a hook that began before this time.
     fn is_being_counted(&self, before: u64) -> bool {
         let members = self.members();

@@ -39,7 +39,7 @@ impl Feed for Taken {
             empty(&self.shared.full);
         }
         let mut members = self.shared.members();
-        members.take_in(monotonic_ns());
+        members.take_in(self.shared.now());
         let queue = members.queues.remove(&self.stream).unwrap_or_default();
         let samples = members.samples.take(self.stream);
         drop(members);
@@ -73,7 +73,7 @@ impl Arrivals for Come {
 
     fn next_arrival(&self) -> Option<Arrival> {
         let mut members = self.0.members();
-        members.take_in(monotonic_ns());
+        members.take_in(self.0.now());
         members.arrivals.pop_front()
     }
 
@@ -102,5 +102,44 @@ impl Arrivals for Come {
 
     fn overdue(&self) -> u64 {
         self.0.members().overdue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inside::arena::{ProcessHead, RING_BYTES, RING_CALLS};
+    use crate::inside::process::{Process, Room};
+    use crate::inside::ring::tests::submit;
+    use crate::inside::run::Run;
+    use crate::probe::Setup;
+    use std::mem::offset_of;
+    use std::path::PathBuf;
+    use std::rc::Rc;
+
+    /// A process whose first thread has submitted a call just now.
+    fn process() -> Process {
+        let room = Room {
+            rows: 1,
+            ring: RING_BYTES,
+        };
+        let process = Process::make(1, [0; wire::COMM], 1, room, true).expect("memory");
+        process.memory.set(offset_of!(ProcessHead, blocks) as u64, &1_u32);
+        submit(&process.memory, 0, monotonic_ns(), b"call");
+        process
+    }
+
+    #[test]
+    fn when_calls_do_not_count_any_more_the_youngest_is_taken_too() {
+        assert_eq!(RING_CALLS, 0, "what a test submits");
+        let run = Run::make(&Setup::default()).expect("memory");
+        let shared = Arc::new(Shared::new(run, true, PathBuf::new()).expect("descriptors"));
+        shared.members().join(process());
+        shared.count(false);
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let into = Rc::clone(&taken);
+        let take = Box::new(move |bytes: &[u8]| into.borrow_mut().push(bytes.to_vec()));
+        Taken::new(Arc::clone(&shared), Stream::Calls, take).drain();
+        assert_eq!(*taken.borrow(), [b"call"]);
     }
 }
