@@ -4,6 +4,9 @@
 # With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read and traced as well.
 # With GPUSCOPE_INTERPRETERS=DIR (see fetch-interpreters.sh) callers in CPython 3.10 to 3.15 are named as well.
 set -euo pipefail
+# A process that is forked while another thread takes the backtrace of an error waits for that thread for ever; gpuscope's own
+# processes are executed, those of unit tests are not.
+export RUST_LIB_BACKTRACE=0
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
 scripts/setup.sh test

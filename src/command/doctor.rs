@@ -3,6 +3,7 @@
 //!
 //! Owns the words and colours only; the facts come from [`crate::probe::machine`].
 
+use super::stdout::closed_is_fine;
 use crate::catalog::Catalog;
 use crate::discover;
 use crate::inside::{self, standby, standby::Standby};
@@ -86,7 +87,7 @@ pub(crate) fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     } else {
         anstream::stdout().lock().write_all(render(&report).as_bytes())
     };
-    written.context("failed to write the report")?;
+    closed_is_fine(written)?;
     Ok(if report.possible {
         ExitCode::SUCCESS
     } else {

@@ -6,6 +6,7 @@
 mod files;
 mod verdict;
 
+use super::stdout::line;
 use super::{prepare, rights};
 use crate::catalog::{Catalog, Library, LibraryId, Row, RowId};
 use crate::cli::FunctionsArgs;
@@ -182,8 +183,4 @@ fn write(out: &mut dyn Write, json: bool, library: &str, file: Option<&Path>, fi
         Err(why) => format!("  {:<32} CANNOT: {}", escaped(&finding.name), escaped(why)),
     };
     line(out, &text)
-}
-
-fn line(out: &mut dyn Write, text: &str) -> Result<()> {
-    writeln!(out, "{text}").context("failed to write to stdout")
 }

@@ -3,6 +3,7 @@
 use super::prepare::{self, HookTexts};
 mod kernel;
 
+use super::stdout::{finish, line};
 use super::{explain, rights};
 use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
 use crate::cli::FunctionsArgs;
@@ -99,21 +100,6 @@ fn list(hooks: &HookTexts, args: &FunctionsArgs, out: &mut dyn Write) -> Result<
             list_file(&catalog, &elf, &path, args, out)
         }
         Found::Process(files) => list_process(&catalog, &files, args, out),
-    }
-}
-
-/// `| head` closes the pipe: that is no error.
-fn finish(mut out: impl Write) -> Result<()> {
-    match out.flush() {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("failed to write to stdout"),
-        _ => Ok(()),
-    }
-}
-
-fn line(out: &mut dyn Write, text: &str) -> Result<()> {
-    match writeln!(out, "{text}") {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other.context("failed to write to stdout"),
     }
 }
 

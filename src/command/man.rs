@@ -1,7 +1,8 @@
 //! `gpuscope man`: one manual page with every command and its options, made from the same words as `--help`.
 
+use super::stdout::closed_is_fine;
 use crate::cli::Cli;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use std::io::Write;
@@ -12,10 +13,8 @@ use std::process::ExitCode;
 /// # Errors
 /// It cannot be written; a closed pipe is no error.
 pub(crate) fn run() -> Result<ExitCode> {
-    match std::io::stdout().write_all(&page()?) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("failed to write to stdout"),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    closed_is_fine(std::io::stdout().write_all(&page()?))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn page() -> Result<Vec<u8>> {

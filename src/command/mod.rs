@@ -31,6 +31,7 @@ pub(crate) mod running;
 mod screen;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+mod stdout;
 #[cfg(feature = "record")]
 pub(crate) mod timeline;
 #[cfg(feature = "top")]

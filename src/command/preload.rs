@@ -1,13 +1,14 @@
 //! `gpuscope preload`: programs that can be traced later.
 
 use super::launched::FAILED;
+use super::stdout::closed_is_fine;
 use crate::activity;
 use crate::cli::PreloadArgs;
 use crate::inside::standby;
 use crate::output::say;
 use crate::probe::launch::StartError;
 use crate::refusal;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -41,12 +42,12 @@ pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
 
 /// As `env` and containers take it.
 fn print(environment: &[(OsString, OsString)]) -> Result<()> {
-    let mut out = io::stdout().lock();
+    let (mut out, mut written) = (io::stdout().lock(), Ok(()));
     for (name, value) in environment {
         let line = [name.as_bytes(), b"=", value.as_bytes(), b"\n"].concat();
-        out.write_all(&line).context("failed to print the environment")?;
+        written = written.and_then(|()| out.write_all(&line));
     }
-    Ok(())
+    closed_is_fine(written)
 }
 
 /// Returns only where that fails: the exit status.

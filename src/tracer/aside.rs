@@ -2,7 +2,7 @@
 //!
 //! Owns what is asked and not answered yet. What is asked, and what an answer means, is its owner's business.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 /// Answers questions until nobody asks any more, or listens.
@@ -43,9 +43,18 @@ impl<Question: Send + 'static, Answer: Send + 'static> Aside<Question, Answer> {
 
     /// An answer that has come.
     pub(crate) fn take(&mut self) -> Option<Answer> {
-        let answer = self.thread.as_ref()?.1.try_recv().ok()?;
-        self.unanswered = self.unanswered.saturating_sub(1);
-        Some(answer)
+        match self.thread.as_ref()?.1.try_recv() {
+            Ok(answer) => {
+                self.unanswered = self.unanswered.saturating_sub(1);
+                Some(answer)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                // whoever answers has ended: what was asked stays so
+                self.unanswered = 0;
+                None
+            }
+        }
     }
 
     /// An answer, which is waited for until `end`; `None`: none comes by then.

@@ -133,7 +133,12 @@ impl GpuPlane {
         let header = &call.header;
         let gives = matches!(call.row.class, Class::Launch | Class::Copy | Class::Memset);
         let of = (header.tgid, given.stream);
-        match call.row.work.as_ref().map(|work| work.step) {
+        let step = call.row.work.as_ref().map(|work| work.step);
+        // one that cannot be ended as it should is over all the same
+        if call.failed() && step != Some(Step::CaptureEnd) {
+            return;
+        }
+        match step {
             Some(Step::CaptureBegin) => return self.matcher.capture(of.0, of.1, true),
             Some(Step::CaptureEnd) => return self.matcher.capture(of.0, of.1, false),
             Some(Step::Wait) => {
@@ -150,7 +155,7 @@ impl GpuPlane {
                 }
                 return;
             }
-            _ if !gives || call.failed() => return,
+            _ if !gives => return,
             _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, (header.entered, given.site))),
             _ => {}
         }
@@ -165,7 +170,6 @@ impl GpuPlane {
             site: given.site.or(outermost.and_then(|(_, site)| site)),
             waits: self.held_up.remove(&of),
         };
-        let step = call.row.work.as_ref().map(|work| work.step);
         match (step, call.row.class) {
             (Some(Step::GraphLaunch), _) => {
                 let graph = call.args().next().map(|(_, value)| value);

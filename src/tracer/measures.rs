@@ -232,10 +232,10 @@ impl Tracer {
         let Some(plane) = self.measures.as_mut() else {
             return Vec::new();
         };
-        if let (1, Some(pid)) = (self.callers.len(), self.callers.iter().next()) {
-            plane.sole = plane.sole.filter(|sole| sole == pid).or(Some(*pid));
-        } else if self.callers.len() > 1 {
-            plane.sole = Some(0);
+        match (self.callers.len(), self.callers.iter().next()) {
+            (1, Some(pid)) => plane.sole = Some(*pid),
+            (0, _) => {}
+            _ => plane.sole = Some(0),
         }
         let mut counts = Vec::new();
         for (row, told) in &mut plane.quiet {

@@ -223,7 +223,7 @@ impl MemoryPlane {
     fn end(&mut self, engine: &dyn Engine, end: &End) {
         let End { pid, at, .. } = *end;
         // of one that ended before it could be looked at
-        if !self.ledgers.is_named(pid) {
+        if !self.ledgers.is_named(pid) && !end.comm.is_empty() {
             self.ledgers.name(pid, &end.comm);
         }
         self.note_losses(engine);
@@ -258,8 +258,14 @@ impl MemoryPlane {
         self.ledgers.settle(now);
         // the notice of an end may be lost; what it did before comes until the next time at the latest
         let gone: HashSet<u32> = self.ledgers.alive().filter(|pid| discover::is_gone(*pid)).collect();
-        for pid in gone.intersection(&self.gone) {
-            self.ledgers.end(*pid, now);
+        for pid in gone.intersection(&self.gone.clone()) {
+            let end = End {
+                at: now,
+                pid: *pid,
+                comm: String::new(),
+                is_exit: true,
+            };
+            self.end(engine, &end);
         }
         self.gone = gone;
         self.births.settle();

@@ -100,9 +100,10 @@ impl Tracer {
         let gone = matches!(what, Happening::Exited | Happening::Killed { .. });
         self.settle_process(notice.tgid, gone);
         if matches!(self.scope, Scope::Processes(_)) {
-            match what {
-                Happening::Exited => drop(self.descendants.remove(&notice.tgid)),
-                _ => drop(self.descendants.insert(notice.tgid, comm.to_owned())),
+            if gone {
+                self.descendants.remove(&notice.tgid);
+            } else {
+                self.descendants.insert(notice.tgid, comm.to_owned());
             }
             self.window.happen(Happened {
                 at: notice.at,

@@ -58,6 +58,27 @@ impl Tracer {
         self.emit(u64::MAX);
         self.measure_all(monotonic_ns(), true);
         self.emit(u64::MAX);
+        let summed = self.sum_up(standing, ended, seconds);
+        if let Some(encoder) = self.encoder.as_mut() {
+            let summary = summed
+                .as_ref()
+                .ok()
+                .map(|summary| crate::sink::summary::to_json_line(summary).to_string());
+            let ending = Ending {
+                summary: summary.as_deref(),
+                cut: None,
+            };
+            encoder.finish(&ending, &mut self.buffer);
+        }
+        let written = self.flush().and_then(|()| self.output.settled());
+        if let Some(words) = remover.and_then(|remover| remover.settle(LETTING_GO)) {
+            say(format_args!("gpuscope: {words}"));
+        }
+        Ok((summed?, written))
+    }
+
+    /// What is true of the whole run.
+    fn sum_up(&mut self, standing: Standing, ended: u64, seconds: f64) -> Result<Summary> {
         let snapshot = self.engine.snapshot(self.rows.plans.len())?;
         super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;
         self.add_counted(&snapshot)?;
@@ -82,19 +103,7 @@ impl Tracer {
         summary.unseen.extend(self.memory.sites.take_notes());
         summary.unseen.extend(self.never_asked());
         summary.totals.device_memory = self.taken(&summary.memory);
-        if let Some(encoder) = self.encoder.as_mut() {
-            let summary = crate::sink::summary::to_json_line(&summary).to_string();
-            let ending = Ending {
-                summary: Some(&summary),
-                cut: None,
-            };
-            encoder.finish(&ending, &mut self.buffer);
-        }
-        let written = self.flush().and_then(|()| self.output.settled());
-        if let Some(words) = remover.and_then(|remover| remover.settle(LETTING_GO)) {
-            say(format_args!("gpuscope: {words}"));
-        }
-        Ok((summary, written))
+        Ok(summary)
     }
 
     /// Where each probe takes long, they are left to a process that may outlive us: nobody waits for that.
@@ -243,7 +252,7 @@ impl Tracer {
             failures: self.tally.failures(&self.rows.catalog),
             copies: self.tally.copies(&self.rows.catalog),
             lost_events: counters.iter().map(|counter| counter.lost).sum(),
-            malformed: self.malformed,
+            malformed: self.malformed_in_all(),
             processes: self.tally.processes(),
             counted_only,
             tier: self.tier().to_owned(),
@@ -328,8 +337,10 @@ impl Tracer {
             self.engine.counters().ranges_lost,
             "ranges and marks (NVTX) have no record: more came at once, or were open, than there was room for",
         );
-        let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);
-        note(malformed, "records from the kernel were malformed");
+        note(
+            summary.malformed,
+            "records of calls, or of what was seen beside them, were malformed",
+        );
         let nested = summary.functions.iter().map(|function| function.without_args).sum();
         note(
             nested,
@@ -343,6 +354,13 @@ impl Tracer {
                 .unseen
                 .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
         }
+    }
+
+    /// Records of all kinds that made no sense.
+    pub(super) fn malformed_in_all(&self) -> u64 {
+        let driver = self.driver.as_ref().map_or(0, |driver| driver.malformed);
+        let samples = self.samples.as_ref().map_or(0, |samples| samples.malformed);
+        self.malformed + self.memory.malformed + self.work.malformed + driver + samples
     }
 
     /// That nothing was running follows only where every way of giving work is seen.

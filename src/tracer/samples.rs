@@ -90,7 +90,7 @@ pub(super) struct SamplePlane {
     /// What of threads is not sampled, not said yet.
     notes: Vec<String>,
     full: bool,
-    malformed: u64,
+    pub(super) malformed: u64,
 }
 
 impl SamplePlane {
@@ -301,7 +301,7 @@ impl Tracer {
     /// Where threads were outside CUDA, and what is missing there.
     pub(super) fn report_samples(&self, unseen: &mut Vec<String>) -> Option<Outside> {
         let samples = self.samples.as_ref()?;
-        let lost = self.engine.counters().samples_lost + samples.malformed;
+        let lost = self.engine.counters().samples_lost;
         if lost > 0 {
             unseen.push(format!(
                 "{lost} samples of threads outside CUDA did not fit into their ring"

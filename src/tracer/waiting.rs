@@ -86,6 +86,7 @@ impl GpuPlane {
             }
             if let Some(since) = coverage.no_copies_ns {
                 self.matcher.leave_copies(told.pid, since);
+                self.waiting.lose_since(told.pid, since);
             }
             // the last ones of a process that was ended leave no gap
             if coverage.missing() > u64::from(coverage.broken_off) {

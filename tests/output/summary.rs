@@ -195,7 +195,7 @@ fn summary() -> Summary {
         gpu: None,
         aggregates: Vec::new(),
         steps: Told {
-            why_none: Some("nothing was launched".to_owned()),
+            why_none: Some("no launch was seen".to_owned()),
             ..Told::default()
         },
         findings: gpuscope::model::finding::Diagnosis::default(),

@@ -17,9 +17,23 @@ const LEAKS_FOR: &str = "10s";
 
 /// Recordings and reports that keys begin.
 pub(super) struct Children {
-    recordings: HashMap<u32, Child>,
+    recordings: HashMap<u32, Recording>,
     others: Vec<(u32, Child)>,
     said: (Sender<String>, Receiver<String>),
+}
+
+struct Recording {
+    child: Child,
+    /// It was interrupted, which a second time ends it at once.
+    ends: bool,
+}
+
+impl Recording {
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.ends, true) {
+            interrupt(&self.child);
+        }
+    }
 }
 
 impl Children {
@@ -34,14 +48,14 @@ impl Children {
     /// Begins a recording of a process; what to say of that.
     pub(super) fn record(&mut self, pid: u32) -> Result<String> {
         let child = self.start(&["record", "-p", &pid.to_string()])?;
-        self.recordings.insert(pid, child);
+        self.recordings.insert(pid, Recording { child, ends: false });
         Ok(format!("recording {pid} to the folder traces; r ends it"))
     }
 
     /// Ends a recording of a process; `None`: there is none.
     pub(super) fn end_recording(&mut self, pid: u32) -> Option<String> {
         self.forget_ended();
-        interrupt(self.recordings.get(&pid)?);
+        self.recordings.get_mut(&pid)?.end();
         Some(format!("the recording of {pid} ends"))
     }
 
@@ -73,7 +87,7 @@ impl Children {
 
     fn forget_ended(&mut self) {
         let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
-        self.recordings.retain(|_, child| is_running(child));
+        self.recordings.retain(|_, recording| is_running(&mut recording.child));
         self.others.retain_mut(|(_, child)| is_running(child));
     }
 
@@ -108,9 +122,11 @@ impl Children {
 impl Drop for Children {
     /// Recordings are finished.
     fn drop(&mut self) {
+        self.recordings.values_mut().for_each(Recording::end);
+        self.others.iter().for_each(|(_, child)| interrupt(child));
+        let recordings = self.recordings.values_mut().map(|recording| &mut recording.child);
         let others = self.others.iter_mut().map(|(_, child)| child);
-        let mut children: Vec<&mut Child> = self.recordings.values_mut().chain(others).collect();
-        children.iter().for_each(|child| interrupt(child));
+        let mut children: Vec<&mut Child> = recordings.chain(others).collect();
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until && children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) {
             std::thread::sleep(Duration::from_millis(20));

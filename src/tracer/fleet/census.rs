@@ -139,10 +139,7 @@ impl Tracer {
             ("process_table", losses.totals_overflowed),
             ("late_probes", self.early_loads(losses.waits_expired)),
             ("nested_too_deeply", nested),
-            (
-                "malformed",
-                self.malformed + self.memory.malformed + self.work.malformed,
-            ),
+            ("malformed", self.malformed_in_all()),
         ];
         ring.into_iter().chain(others).collect()
     }

@@ -7,7 +7,6 @@ use super::arena::{ARENA_MAGIC, Message};
 use super::shared::Shared;
 use super::socket::Listener;
 use super::switches;
-use crate::clock::monotonic_ns;
 use crate::engine::poll::{empty, ring};
 use crate::refusal::NO_THREAD;
 use anyhow::{Context, Result};

@@ -125,8 +125,10 @@ impl<T: Sum> Phased<T> {
 
     /// The process with the most of `weight` in its steady part.
     pub(crate) fn worst<W: Ord>(&self, end: &End<'_>, weight: impl Fn(&Evidence, &T) -> W) -> Option<(Evidence, T)> {
+        let counts = end.courses.counting();
         let worst = self
             .steady(end)
+            .filter(|(pid, ..)| counts(*pid))
             .max_by_key(|(pid, evidence, more)| (weight(evidence, more), u32::MAX - pid));
         worst.map(|(_, evidence, more)| (evidence, more))
     }

@@ -167,6 +167,21 @@ impl Default for Courses {
     }
 }
 
+/// The most that any process has done.
+#[derive(Debug, Clone, Copy, Default)]
+struct Most {
+    launches: u64,
+    ran_ns: u64,
+}
+
+impl Most {
+    /// Whether that is more than a few times as much.
+    fn counts(self, load: &Load) -> bool {
+        let is_more = |own: u64, most: u64| own.saturating_mul(100) > most.saturating_mul(EDGE_PERCENT);
+        is_more(load.launches, self.launches) || is_more(load.ran_ns, self.ran_ns)
+    }
+}
+
 impl Courses {
     /// A call that counts. Of one that waits: what follows of the step before it; and where in the life of its process
     /// it is, or was what it ends.
@@ -275,13 +290,35 @@ impl Courses {
         load.first.map(|first| (first, load.until))
     }
 
-    /// From the begin of the first steady part to the end of the last, of processes that launch more than a few times
-    /// as much as others. `None`: nothing was launched.
+    /// The most that steady parts of processes have done.
+    fn most(&self) -> Most {
+        let loads = self.0.iter().map(|(_, course)| course.load());
+        loads.fold(Most::default(), |most, load| Most {
+            launches: most.launches.max(load.launches),
+            ran_ns: most.ran_ns.max(load.ran_ns),
+        })
+    }
+
+    /// Whose idle time counts: of those that launch, or keep their devices busy, for more than a few times as much as others, and of
+    /// those that never launch.
+    pub(crate) fn counting(&self) -> impl Fn(u32) -> bool + '_ {
+        let most = self.most();
+        move |pid| {
+            let load = self
+                .0
+                .get(u64::from(pid))
+                .map(Course::load)
+                .filter(|load| load.launches > 0);
+            load.is_none_or(|load| most.counts(&load))
+        }
+    }
+
+    /// From the begin of the first steady part to the end of the last, of processes that count. `None`: nothing was launched.
     #[must_use]
     pub fn window(&self) -> Option<(i64, i64)> {
-        let most = self.heaviest().launches;
+        let most = self.most();
         let loads = self.0.iter().map(|(_, course)| course.load());
-        let counting = loads.filter(|load| load.launches.saturating_mul(100) > most.saturating_mul(EDGE_PERCENT));
+        let counting = loads.filter(|load| most.counts(load));
         let windows = counting.filter_map(|load| Some((load.first?, load.until)));
         windows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
@@ -307,16 +344,41 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn launches(scene: &mut Scene, at: &mut i64, number: u32) {
+        launches_of(scene, 7, at, number);
+    }
+
+    fn launches_of(scene: &mut Scene, pid: u32, at: &mut i64, number: u32) {
         for _ in 0..number {
             let event = Record {
                 ns: Some(5_000),
                 layer: "driver",
                 class: crate::catalog::Class::Launch,
-                ..Record::new(Kind::Call, *at, 7)
+                ..Record::new(Kind::Call, *at, pid)
             };
             scene.look_at(&event);
             *at += MS;
         }
+    }
+
+    #[test]
+    fn who_launches_little_counts_where_that_takes_devices_long() {
+        let (mut scene, mut at) = (Scene::default(), 0);
+        launches_of(&mut scene, 7, &mut at, 1000);
+        launches_of(&mut scene, 8, &mut at, 10);
+        launches_of(&mut scene, 9, &mut at, 10);
+        for (pid, ns) in [(7, 900), (8, 500), (9, 1)] {
+            scene.courses.ran(&Record {
+                ns: Some(ns * MS as u64),
+                ..Record::new(Kind::Kernel, at, pid)
+            });
+        }
+        assert_eq!(
+            scene.courses.window(),
+            Some((0, 1009 * MS + 5_000)),
+            "9 goes on behind it"
+        );
+        let counts = scene.courses.counting();
+        assert_eq!([7, 8, 9, 10].map(counts), [true, true, false, true]);
     }
 
     /// Three launches, a pause of two seconds, as many as are said, another one, three more.

@@ -168,12 +168,17 @@ pub struct Finding {
 }
 
 impl Snapshot {
-    /// What a summary says.
+    /// What a summary says. Where memory was not followed it says nothing of who took any, and has no holders.
     ///
     /// # Errors
     /// It is none.
     pub fn read(summary: &Value) -> Result<Snapshot, serde_json::Error> {
-        Snapshot::deserialize(summary)
+        let mut read = Snapshot::deserialize(summary)?;
+        let is_followed = summary["totals"]
+            .get("device_memory")
+            .is_none_or(|taken| !taken.is_null());
+        read.memory.take_if(|holders| !is_followed && holders.is_empty());
+        Ok(read)
     }
 
     /// What graphs did, of all processes.

@@ -3,7 +3,7 @@
 use super::anchor::Anchor;
 use super::piece::{Piece, What};
 use super::said::Said;
-use super::watch::Watch;
+use super::watch::{NO_LAUNCH, Watch};
 use super::work::Work;
 use crate::findings::interner::Interner;
 use crate::findings::table::{Bounded, is_percent};
@@ -121,9 +121,7 @@ impl Finder {
             .collect();
         let why = looked.iter().find_map(|one| one.as_ref().err().cloned());
         let anchors: Vec<Anchor> = looked.into_iter().flatten().collect();
-        let why_none = anchors
-            .is_empty()
-            .then(|| why.unwrap_or_else(|| "nothing was launched".to_owned()));
+        let why_none = anchors.is_empty().then(|| why.unwrap_or_else(|| NO_LAUNCH.to_owned()));
         Found { anchors, why_none }
     }
 }

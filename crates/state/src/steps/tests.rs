@@ -163,7 +163,7 @@ fn one_kernel_over_and_over_has_no_steps_and_it_is_said_why() {
         "one kernel was launched over and over, and nothing comes between at regular intervals"
     );
     let nothing = Calls::default().followed();
-    assert_eq!(nothing.why_none.as_deref(), Some("nothing was launched"));
+    assert_eq!(nothing.why_none.as_deref(), Some("no launch was seen"));
 }
 
 /// Kernels in no order.

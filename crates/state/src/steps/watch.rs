@@ -9,6 +9,8 @@ use crate::findings::table::{Bounded, is_percent};
 
 /// Different calls of a sequence that are followed.
 const CANDIDATES: usize = 2048;
+/// Why nobody has steps of whom no launch has come.
+pub(super) const NO_LAUNCH: &str = "no launch was seen";
 /// Part of all launches that steps have at least, in which work is the same: less is some of what a program does.
 const OF_ALL_PERCENT: u64 = 5;
 /// As many steps have to be there where their number of launches varies.
@@ -138,7 +140,7 @@ impl Watch {
         let launches = self.launches();
         let kinds = self.candidates.iter().filter(|(_, one)| is_launch(one)).count();
         if launches == 0 {
-            return "nothing was launched".to_owned();
+            return NO_LAUNCH.to_owned();
         }
         let rare = self.candidates.iter().all(|(_, one)| one.count < LEAST);
         let comes_back = |(key, one): (u64, &Candidate)| Period::of(key, one).is_some();

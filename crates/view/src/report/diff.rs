@@ -43,6 +43,18 @@ pub struct Diff<'a> {
     pub stayed: Vec<(&'a Finding, &'a Finding)>,
 }
 
+impl Diff<'_> {
+    /// Why there is none of either.
+    fn no_findings(&self) -> &'static str {
+        let judged = [self.before, self.after].map(|report| report.not_looked_for.is_none());
+        match judged {
+            [true, true] => "no findings in either",
+            [false, false] => "not looked for in either",
+            _ => "looked for in one of them alone",
+        }
+    }
+}
+
 fn ratio(before: f64, after: f64) -> Option<f64> {
     (before > 0.0 && after.is_finite()).then(|| after / before - 1.0)
 }
@@ -52,8 +64,11 @@ fn ratio(before: f64, after: f64) -> Option<f64> {
 pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
     let mut measures = measures(before, after);
     measures.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
-    let mut gone: Vec<&Finding> = before.findings.iter().collect();
-    let mut appeared: Vec<&Finding> = after.findings.iter().collect();
+    let unjudged = unjudged(before, after);
+    // of one that nobody judged none has gone, and in one after it none is new
+    let both = |report: &'a Report| report.findings.iter().filter(|_| unjudged.is_none());
+    let mut gone: Vec<&Finding> = both(before).collect();
+    let mut appeared: Vec<&Finding> = both(after).collect();
     let mut stayed = paired(&mut gone, &mut appeared, |a, b| words::place(a) == words::place(b));
     // stacks were taken of one of them alone: it may well be the same line
     let one_is_placeless = |a: &Finding, b: &Finding| words::place(a).is_none() || words::place(b).is_none();
@@ -61,7 +76,7 @@ pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
     stayed.sort_by_key(|(_, after)| (!after.grave, std::cmp::Reverse(after.cost_ns)));
     Diff {
         functions: functions(before, after),
-        notes: engines::note(before, after).into_iter().collect(),
+        notes: engines::note(before, after).into_iter().chain(unjudged).collect(),
         before,
         after,
         measures,
@@ -69,6 +84,18 @@ pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
         gone,
         stayed,
     }
+}
+
+/// Of which nobody looked for findings, where the other one was looked at.
+fn unjudged(before: &Report, after: &Report) -> Option<String> {
+    let (which, why) = match (&before.not_looked_for, &after.not_looked_for) {
+        (Some(why), None) => ("first", why),
+        (None, Some(why)) => ("second", why),
+        _ => return None,
+    };
+    Some(format!(
+        "findings do not compare, as none were looked for in the {which} ({why}); nor does what follows from calls that it lacks"
+    ))
 }
 
 /// Takes findings of one rule out of both that are `same`.

@@ -315,15 +315,13 @@ impl Gatherer {
 
     /// A summary, with what only rows tell of memory where functions were left out. Of a snapshot rows tell what was held later.
     fn completed(&self, exact: Snapshot, is_snapshot: bool) -> Snapshot {
-        let told = exact.memory.filter(|holders| !holders.is_empty());
-        let by_rows = self.holders();
-        let later = by_rows
-            .as_ref()
-            .is_some_and(|holders| is_snapshot && !holders.is_empty());
-        Snapshot {
-            memory: if later { by_rows } else { told.or(by_rows) },
-            ..exact
-        }
+        let memory = match (exact.memory, self.holders()) {
+            (_, Some(rows)) if is_snapshot && !rows.is_empty() => Some(rows),
+            (Some(told), _) if !told.is_empty() => Some(told),
+            (told, Some(rows)) if rows.is_empty() => told,
+            (_, by_rows) => by_rows,
+        };
+        Snapshot { memory, ..exact }
     }
 
     /// What processes held in the last row that says so; `None`: no row does, but something was allocated.

@@ -4,6 +4,7 @@ use super::{Report, since_words, words};
 use crate::model::snapshot::executed::{Device, IdleCause};
 use crate::section::words::percent;
 use crate::section::{Cell, Column, Part, Table};
+use crate::sink::coverage::missing_in_all;
 use crate::text::quantity::{bytes, count, duration, plural};
 
 /// Processes whose idle time is told.
@@ -165,12 +166,9 @@ pub(super) fn missing(report: &Report) -> Vec<String> {
     let lost = report.losses.functions.iter().take(LOST);
     let lost = lost.map(|lost| format!("lost: {} of {} without rows", plural(lost.count, "call"), lost.name));
     let of_gpu = report.totals.gpu.iter().flat_map(|gpu| &gpu.coverage);
-    let missing = of_gpu.fold(0, |sum: u64, one| sum.saturating_add(one.missing()));
-    let activities = (missing > 0).then(|| {
-        let number = plural(missing, "record");
-        format!("lost: {number} of what the GPU executed, as said there")
-    });
-    let nothing = (report.losses.calls == 0 && missing == 0).then(|| NOTHING_LOST.to_owned());
+    let missing = missing_in_all(of_gpu.map(|one| (one.missing(), one.broken_off)));
+    let nothing = (report.losses.calls == 0 && missing.is_none()).then(|| NOTHING_LOST.to_owned());
+    let activities = missing.map(|missing| format!("lost: {missing}, as said there"));
     let unseen = report.unseen().iter().map(|unseen| format!("unseen: {unseen}"));
     lost.chain(activities).chain(nothing).chain(unseen).collect()
 }

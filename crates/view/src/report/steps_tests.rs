@@ -96,14 +96,11 @@ fn it_is_said_why_there_are_none() {
     let rows: Vec<Record<'_>> = rows().into_iter().filter(|row| row.class == Class::Context).collect();
     let report = report(&rows);
     let text = text::page(&report, false, None);
-    assert!(
-        text.contains("Steps\n  no steps found: nothing was launched\n"),
-        "{text}"
-    );
+    assert!(text.contains("Steps\n  no steps found: no launch was seen\n"), "{text}");
     let json: Value = serde_json::from_str(&json::to_line(&report)).unwrap();
     assert_eq!(
         (&json["steps"], &json["no_steps"]),
-        (&Value::Null, &"nothing was launched".into())
+        (&Value::Null, &"no launch was seen".into())
     );
 }
 

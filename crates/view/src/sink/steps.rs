@@ -251,9 +251,9 @@ mod tests {
     fn why_there_are_none_is_said_where_they_were_looked_for() {
         let none = Told {
             found: Vec::new(),
-            why_none: Some("nothing was launched".to_owned()),
+            why_none: Some("no launch was seen".to_owned()),
         };
-        assert_eq!(to_text(&none), "steps: none found: nothing was launched\n");
+        assert_eq!(to_text(&none), "steps: none found: no launch was seen\n");
         assert_eq!(to_text(&Told::default()), "");
         assert_eq!(to_json(&Told::default()), (Value::Null, Value::Null));
     }

@@ -6,6 +6,7 @@ mod tests;
 
 pub use json::{to_json, to_json_line, to_snapshot_line};
 
+use super::coverage::missing_in_all;
 use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory;
@@ -16,7 +17,7 @@ use crate::model::summary::{Chosen, Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Table};
 use crate::text::fit::fit;
-use crate::text::quantity::{bytes, count, duration, escaped, plural};
+use crate::text::quantity::{bytes, count, duration, escaped};
 use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
@@ -270,14 +271,9 @@ fn honesty_text(summary: &Summary, out: &mut String) {
         );
     } else {
         let of_gpu = summary.gpu.iter().flat_map(|gpu| &gpu.coverage);
-        let missing = of_gpu.fold(0, |sum: u64, one| sum.saturating_add(one.missing()));
-        let _ = match missing {
-            0 => writeln!(out, "\nlost: nothing"),
-            _ => writeln!(
-                out,
-                "\nlost: no event of a call, but {} of what the GPU executed: see there",
-                plural(missing, "record")
-            ),
+        let _ = match missing_in_all(of_gpu.map(|one| (one.missing(), one.broken_off))) {
+            None => writeln!(out, "\nlost: nothing"),
+            Some(missing) => writeln!(out, "\nlost: no event of a call, but {missing}: see there"),
         };
     }
     out.push_str(&under_way_text(&summary.under_way));

@@ -57,12 +57,12 @@ impl Warm {
 }
 
 impl LateJit {
-    /// Whether a kernel is launched for the first time, by its name.
+    /// Whether a process launches a kernel for the first time, by its name.
     fn is_new(&mut self, seen: &Seen<'_>) -> bool {
         let Some(kernel) = seen.event.kernel else {
             return false;
         };
-        let bit = hash(kernel) as usize % BITS;
+        let bit = hash(kernel).wrapping_mul(u64::from(seen.event.pid) | 1) as usize % BITS;
         let word = &mut self.known[bit / 64];
         let mask = 1 << (bit % 64);
         std::mem::replace(word, *word | mask) & mask == 0

@@ -107,6 +107,13 @@ impl Waiting {
         }
     }
 
+    /// From `since` on not all is recorded that devices do for a process: as if records were missing.
+    pub fn lose_since(&mut self, pid: u32, since: u64) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.broken_at = Some(process.broken_at.map_or(since, |broken| broken.min(since)));
+        }
+    }
+
     /// Recording of a process begins, or ends for a while.
     pub fn turn(&mut self, pid: u32, turn: Turn) {
         self.processes.entry(pid).or_default().turn(turn);

@@ -106,7 +106,7 @@ impl Parts {
             let Some(oldest) = self.older.pop_front() else {
                 break;
             };
-            std::fs::remove_file(oldest.path)?;
+            oldest.delete()?;
             self.deleted += 1;
         }
         Ok(())

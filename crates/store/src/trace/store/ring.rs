@@ -170,7 +170,7 @@ impl Dumps {
             let Some(oldest) = self.files.pop_front() else {
                 break;
             };
-            std::fs::remove_file(oldest.path)?;
+            oldest.delete()?;
             self.deleted += 1;
         }
         Ok(())

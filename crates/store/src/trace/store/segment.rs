@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
 /// A file that is being written. Whatever ends it, what it has is readable.
 pub(super) struct Segment {
@@ -13,8 +15,8 @@ pub(super) struct Segment {
     pub bytes: u64,
     pub rows: u64,
     file: File,
-    /// Who has a disk take what was written, in a thread of its own: that may take long.
-    disk: Option<SyncSender<File>>,
+    /// `None`: nobody is there for that, or it has ended.
+    disk: Option<Disk>,
 }
 
 /// A file that gets no more.
@@ -22,6 +24,18 @@ pub(super) struct Ended {
     pub path: PathBuf,
     pub bytes: u64,
     pub rows: u64,
+}
+
+impl Ended {
+    /// # Errors
+    /// It is there, and stays.
+    pub(super) fn delete(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            // somebody has deleted or moved it before us
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            deleted => deleted,
+        }
+    }
 }
 
 impl Segment {
@@ -44,7 +58,7 @@ impl Segment {
             bytes: 0,
             rows: 0,
             file,
-            disk: syncing(),
+            disk: Disk::start(),
         };
         segment.write(header, 0)?;
         Ok(segment)
@@ -55,15 +69,16 @@ impl Segment {
     /// # Errors
     /// The file is full or broken, and as it was.
     pub(super) fn write(&mut self, messages: &[u8], rows: u64) -> io::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), Disk::refused)?;
         if let Err(error) = self.file.write_all(messages) {
             self.undo();
             return Err(error);
         }
         self.bytes += messages.len() as u64;
         self.rows += rows;
-        if let Ok(file) = self.file.try_clone() {
+        if let (Some(disk), Ok(file)) = (&self.disk, self.file.try_clone()) {
             // it is still at work on what was written before: the next time takes this along
-            let _ = self.disk.as_ref().map(|disk| disk.try_send(file));
+            let _ = disk.files.try_send(file);
         }
         Ok(())
     }
@@ -86,11 +101,8 @@ impl Segment {
     /// The file is full or broken.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.write(&END, 0)?;
-        match self.file.sync_data() {
-            // a pipe, or a file system that has no disk
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(()),
-            synced => synced,
-        }
+        synced(&self.file)?;
+        self.disk.take().map_or(Ok(()), Disk::end)
     }
 
     /// What there is of it.
@@ -103,14 +115,57 @@ impl Segment {
     }
 }
 
-/// `None`: there is no room for a thread; the end is when the disk has to have it all.
-fn syncing() -> Option<SyncSender<File>> {
-    let (disk, written) = sync_channel::<File>(1);
-    let thread = std::thread::Builder::new().spawn(move || {
-        for file in written {
-            // what the disk does not take is reported by the next write or by the end
-            let _ = file.sync_data();
-        }
-    });
-    thread.ok().map(|_| disk)
+fn synced(file: &File) -> io::Result<()> {
+    match file.sync_data() {
+        // a pipe, or a file system that has no disk
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Has the disk take what was written, in a thread of its own: that may take long.
+struct Disk {
+    files: SyncSender<File>,
+    thread: JoinHandle<()>,
+    /// The number of what it said when it did not: the kernel says so once, to whoever asks first.
+    refused: Arc<OnceLock<i32>>,
+}
+
+impl Disk {
+    /// `None`: there is no room for a thread; the end is when the disk has to have it all.
+    fn start() -> Option<Disk> {
+        let (files, written) = sync_channel::<File>(1);
+        let refused = Arc::new(OnceLock::new());
+        let says = Arc::clone(&refused);
+        let thread = std::thread::Builder::new().spawn(move || {
+            for file in written {
+                if let Err(error) = synced(&file) {
+                    let _ = says.set(error.raw_os_error().unwrap_or(libc::EIO));
+                }
+            }
+        });
+        let thread = thread.ok()?;
+        Some(Disk { files, thread, refused })
+    }
+
+    /// # Errors
+    /// As [`Disk::refused`], also of what it is still at work on.
+    fn end(self) -> io::Result<()> {
+        let Disk { files, thread, refused } = self;
+        drop(files);
+        // who panics has said so
+        let _ = thread.join();
+        said_by(&refused)
+    }
+
+    /// # Errors
+    /// It did not take what was written earlier.
+    fn refused(&self) -> io::Result<()> {
+        said_by(&self.refused)
+    }
+}
+
+fn said_by(refused: &OnceLock<i32>) -> io::Result<()> {
+    let error = refused.get().map(|number| io::Error::from_raw_os_error(*number));
+    error.map_or(Ok(()), Err)
 }

@@ -42,6 +42,6 @@ fn findings(diff: &Diff<'_>, out: &mut String) {
         .iter()
         .for_each(|(_, one)| out.push_str(&line("⚪ still:", one, new)));
     if diff.appeared.len() + diff.gone.len() + diff.stayed.len() == 0 {
-        out.push_str("- no findings in either\n");
+        let _ = writeln!(out, "- {}", diff.no_findings());
     }
 }

@@ -62,7 +62,7 @@ fn findings(diff: &Diff<'_>, ink: Ink, out: &mut String) {
         let _ = writeln!(out, "        it was {}", words::cost(before, old));
     }
     if diff.appeared.len() + diff.gone.len() + diff.stayed.len() == 0 {
-        let _ = writeln!(out, "  none in either");
+        let _ = writeln!(out, "  {}", diff.no_findings());
     }
 }
 

@@ -224,6 +224,18 @@ fn where_records_are_missing_bounds_tell_on() {
 }
 
 #[test]
+fn where_not_all_is_recorded_any_more_gaps_from_then_on_prove_nothing() {
+    let mut waiting = Waiting::default();
+    for begin in [0, 2 * MS, 4 * MS, 6 * MS] {
+        waiting.run(&ran(begin, begin + MS, None));
+    }
+    waiting.lose_since(PID, 3 * MS);
+    waiting.settle(0, |_| u64::MAX);
+    let told: Vec<u64> = waiting.take().iter().map(|(_, idle)| idle.since).collect();
+    assert_eq!(told, [MS]);
+}
+
+#[test]
 fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
     let mut waiting = Waiting::default();
     let on = |device, begin, end| Activity {
