@@ -68,6 +68,7 @@ impl Tracer {
                 self.work.ended(notice);
                 self.leave_driver(notice);
                 self.fold_image(notice.tgid);
+                self.family.executes(notice.tgid);
                 self.happened(notice, &comm, Happening::Executed);
                 self.note_width(notice.tgid, &comm);
                 self.prepare_for(arrival);

@@ -189,6 +189,70 @@ fn who_is_started_while_its_parent_is_traced_is_asked_as_well() {
     assert_asked_later(shell, &folder.path().join("begin"), "kernel");
 }
 
+/// Has a program execute itself anew when it is told to by SIGUSR1.
+const EXECUTES_ITSELF: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static char words[4096], *argv[64];
+
+static void execute(int signal)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv("/proc/self/exe", argv);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+	int fd = open("/proc/self/cmdline", O_RDONLY);
+	ssize_t bytes = read(fd, words, sizeof(words) - 1);
+	int count = 0;
+
+	close(fd);
+	for (char *word = words; word < words + bytes && count < 63; word += strlen(word) + 1)
+		argv[count++] = word;
+	if (!strcmp(program_invocation_short_name, "gpusim"))
+		signal(SIGUSR1, execute);
+}
+"#;
+
+#[test]
+#[ignore = "needs root and BPF: activities are asked for by both engines"]
+fn a_program_is_followed_into_the_one_that_it_executes() {
+    let (folder, preload) = (tempfile::tempdir().expect("a folder"), Preload::new());
+    let library = compile(folder.path(), "executes.so", EXECUTES_ITSELF, &["-shared", "-fPIC"]);
+    for engine in ["inside", "kernel"] {
+        let logs = Logs::new();
+        let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
+        command.env("LD_PRELOAD", &library);
+        let program = started_as(command, &logs, &[]);
+        let pid = program.pid().to_string();
+        let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
+            .start()
+            .until_attached();
+        trace.until_written("\"activity\":\"kernel\"");
+        program.signal(libc::SIGUSR1);
+        trace.until_written("\"type\":\"process\",\"name\":\"exec\"");
+        let lines_after = |what: &str| {
+            let lines = trace.lines();
+            let (_, after) = lines.split_once("\"type\":\"process\",\"name\":\"exec\"").expect("it was written");
+            after.contains(what)
+        };
+        eventually("calls", || lines_after("\"name\":\"cudaLaunchKernel\""));
+        eventually("what its GPU executes", || lines_after("\"activity\":\"kernel\""));
+        trace.stop().ok();
+        program.signal(libc::SIGKILL);
+        program.finish();
+    }
+}
+
 #[test]
 #[ignore = "needs root and BPF: activities are asked for by both engines"]
 fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {

@@ -59,6 +59,11 @@ pub(super) enum Asking {
 }
 
 impl Asking {
+    const AFRESH: Asking = Asking::Due {
+        visits: 0,
+        at_rest: None,
+    };
+
     pub(super) fn visits(self) -> u32 {
         match self {
             Asking::Due { visits, .. } => visits,
@@ -84,10 +89,7 @@ impl Relative {
             began: began(pid),
             is,
             uses_cuda,
-            asking: Asking::Due {
-                visits: 0,
-                at_rest: None,
-            },
+            asking: Asking::AFRESH,
         }
     }
 
@@ -128,6 +130,13 @@ impl Family {
     /// Nothing is to be done about it, as long as it lives.
     pub(in crate::tracer) fn settle(&mut self, pid: u32) {
         self.known.insert(pid, Relative::of(pid, Standing::Settled, false));
+    }
+
+    /// Another program: it is to be asked anew what devices execute for it.
+    pub(in crate::tracer) fn executes(&mut self, pid: u32) {
+        if let Some(one) = self.known.get_mut(&pid) {
+            one.asking = Asking::AFRESH;
+        }
     }
 
     pub(super) fn refuse(&mut self, pid: u32, why: Refusal) {

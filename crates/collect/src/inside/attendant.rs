@@ -84,6 +84,7 @@ fn attend(shared: &Shared, listener: &Listener) {
         if beaten.elapsed() >= BEAT {
             beaten = Instant::now();
             shared.members().beat(&shared.socket);
+            shared.follow_programs();
             look_at_switches(shared);
         }
         shared.strangers();

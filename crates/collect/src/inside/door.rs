@@ -81,6 +81,11 @@ impl Door {
         self.due.is_some_and(|due| self.joined() > due)
     }
 
+    /// By which it is known among what processes map.
+    pub(super) fn inode(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|facts| facts.ino())
+    }
+
     /// Has the agent leave with its program's next call.
     pub(super) fn leave(&self) {
         let wake = offset_of!(Page, wake) as u64;
@@ -146,13 +151,21 @@ pub(crate) fn own_number(pid: u32) -> Option<u32> {
 
 /// Whether it is no door of a process that had this number before.
 fn is_mapped_by(pid: u32, file: &File) -> bool {
-    let Ok(facts) = file.metadata() else { return false };
-    let text = crate::discover::maps(pid).unwrap_or_default();
-    let own = facts.ino().to_string();
-    let lines = text.split(|byte| *byte == b'\n');
-    lines
-        .map(String::from_utf8_lossy)
-        .any(|line| line.contains(FOLDER) && line.split_whitespace().nth(4) == Some(own.as_str()))
+    let maps = crate::discover::maps(pid).unwrap_or_default();
+    file.metadata().is_ok_and(|facts| has_door(&maps, facts.ino()))
+}
+
+/// Whether process `pid` has executed another program since it had that door: what it maps goes with the one before.
+pub(super) fn has_executed(pid: u32, inode: u64) -> bool {
+    // who may not be looked at, or has ended, tells nothing
+    crate::discover::maps(pid).is_ok_and(|maps| !maps.is_empty() && !has_door(&maps, inode))
+}
+
+fn has_door(maps: &[u8], inode: u64) -> bool {
+    let own = inode.to_string();
+    let lines = maps.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
+    let mut doors = lines.filter(|line| line.contains(FOLDER));
+    doors.any(|line| line.split_whitespace().nth(4) == Some(own.as_str()))
 }
 
 fn page_of(file: &File) -> Option<Page> {

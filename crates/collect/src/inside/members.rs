@@ -17,7 +17,7 @@ use crate::inside::socket::Caller;
 use crate::probe::told;
 use crate::stack::wire::{Python, SiteCounters};
 use crate::wire::{self, COMM, Notice, RowCounter};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 /// Records of one stream, end to end, and how long each is.
@@ -75,6 +75,8 @@ pub(super) struct Members {
     pub pythons: HashMap<Vec<u8>, Vec<u8>>,
     /// The doors of programs that stood by; whose agents leave when we do.
     pub doors: Vec<Door>,
+    /// Processes whose next program may have one.
+    pub doorless: BTreeSet<u32>,
     /// What has not ended was told: nothing comes later.
     told_open: bool,
     /// Programs that went on without us, because we had stood still.
@@ -140,6 +142,12 @@ impl Members {
         }
     }
 
+    /// The program of process `tgid` has given way to another one, which may have a door later.
+    pub(super) fn leave_old_door(&mut self, tgid: u32) {
+        self.doors.retain(|door| door.pid != tgid);
+        self.doorless.insert(tgid);
+    }
+
     /// The program of process `tgid` is over: nothing of what it has said is lost.
     pub(super) fn end(&mut self, tgid: u32) -> Option<Last> {
         let at = self.living.iter().position(|process| process.tgid == tgid)?;
@@ -184,6 +192,7 @@ impl Members {
     /// A process is no more, or is left to others.
     pub(super) fn forget_target(&mut self, tgid: u32) {
         self.targets.remove(&tgid);
+        self.doorless.remove(&tgid);
         for door in self.doors.extract_if(.., |door| door.pid == tgid) {
             door.leave();
         }

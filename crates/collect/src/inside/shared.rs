@@ -4,6 +4,7 @@
 
 mod message;
 
+use super::door::{Door, has_executed};
 use super::members::Members;
 use super::run::Run;
 use super::strangers::Strangers;
@@ -128,6 +129,55 @@ impl Shared {
         let living: Vec<u32> = self.members().living().iter().map(|process| process.tgid).collect();
         let ended = living.into_iter().filter(|pid| discover::has_ended(*pid));
         ended.for_each(|pid| self.see_end(pid));
+    }
+
+    /// Follows processes that stood by into the programs that they execute: those have doors of their own.
+    pub(super) fn follow_programs(&self) {
+        let members = self.members();
+        let doors = members.doors.iter();
+        let doors: Vec<(u32, u64)> = doors.filter_map(|door| Some((door.pid, door.inode()?))).collect();
+        let doorless = members.doorless.clone();
+        drop(members);
+        for (pid, _) in doors.into_iter().filter(|(pid, inode)| has_executed(*pid, *inode)) {
+            self.see_program(pid);
+        }
+        for pid in doorless {
+            // another gpuscope may stand there: then it is that one's
+            if let Ok(Some(door)) = Door::of(pid) {
+                self.stand_at(door);
+            }
+        }
+    }
+
+    fn stand_at(&self, mut door: Door) {
+        let mut members = self.members();
+        if !members.doorless.remove(&door.pid) {
+            return;
+        }
+        // who cannot be reached is awaited for ever, and that is said
+        let _ = if self.is_counting() {
+            door.knock(&self.socket)
+        } else {
+            Ok(())
+        };
+        members.doors.push(door);
+    }
+
+    fn see_program(&self, pid: u32) {
+        let mut members = self.members();
+        members.end(pid);
+        members.leave_old_door(pid);
+        let notice = Notice {
+            kind: wire::NOTICE_EXEC,
+            tgid: pid,
+            tid: pid,
+            at: monotonic_ns(),
+            comm: name_of(pid).unwrap_or_default(),
+            ..Notice::default()
+        };
+        members.arrive(notice.into());
+        drop(members);
+        ring(&self.bell);
     }
 
     /// The program of a process has ended, or is another gpuscope's business from now on.

@@ -117,7 +117,8 @@ impl Coverage {
 }
 
 /// What is missing of a process that ended without handing over the rest.
-pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
+pub const BROKEN_OFF: &str =
+    "the last records, because the process ended, or executed another program, without handing them over";
 
 /// What is not known of a program that went on without gpuscope's CUPTI.
 const GIVEN: &str = "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
