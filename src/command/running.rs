@@ -91,6 +91,7 @@ fn check_process(pid: u32) -> Result<()> {
     if !is_alive(pid) {
         bail!("there is no process {pid}\nhint: pgrep -a python; nvidia-smi also lists processes that use a GPU");
     }
+    machine::process::check_is_process(pid)?;
     if let Some(why) = machine::shadow_stack_in_the_way(pid) {
         bail!("{why}\nhint: use Linux 6.11 or newer");
     }

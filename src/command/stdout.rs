@@ -19,7 +19,7 @@ pub(super) fn line(out: &mut dyn Write, text: &str) -> Result<()> {
 /// Writes what is left; a pipe that was closed is no error.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(super) fn finish(mut out: impl Write) -> Result<()> {
     closed_is_fine(out.flush())
 }
@@ -27,7 +27,7 @@ pub(super) fn finish(mut out: impl Write) -> Result<()> {
 /// The same of a result.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(super) fn closed_is_fine(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

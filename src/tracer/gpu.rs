@@ -85,7 +85,7 @@ impl GpuPlane {
     fn owing(&self, ended: u64) -> Vec<u32> {
         let owes = |told: &Told| {
             let is_on = told.head.state == ACTIVITY_ON && told.head.flushed < ended;
-            is_on && !discover::has_ended(told.pid)
+            is_on && told.is_connected && !discover::has_ended(told.pid)
         };
         self.reports().filter(owes).map(|told| told.pid).collect()
     }

@@ -93,6 +93,9 @@ fn a_process_that_cannot_be_traced_is_refused() {
     let trace_of = |pid: &str| Gpuscope::new(["trace", "-p", pid]).finish();
     assert_says(&trace_of("4194304"), 1, &["there is no process 4194304", "hint:"]);
     assert_says(&trace_of("2"), 1, &["process 2 cannot be traced"]);
+    // SAFETY: asks the kernel, and cannot fail; tests run in threads of their own
+    let (own, thread) = (std::process::id(), unsafe { libc::gettid() }.to_string());
+    assert_says(&trace_of(&thread), 1, &[&format!("it is a thread of process {own}")]);
     assert_eq!(trace_of("0").code(), 1);
     assert_eq!(trace_of("-1").code(), 2);
     assert_eq!(trace_of("self").code(), 2);

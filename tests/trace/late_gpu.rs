@@ -242,7 +242,9 @@ fn a_program_is_followed_into_the_one_that_it_executes() {
         trace.until_written("\"type\":\"process\",\"name\":\"exec\"");
         let lines_after = |what: &str| {
             let lines = trace.lines();
-            let (_, after) = lines.split_once("\"type\":\"process\",\"name\":\"exec\"").expect("it was written");
+            let (_, after) = lines
+                .split_once("\"type\":\"process\",\"name\":\"exec\"")
+                .expect("it was written");
             after.contains(what)
         };
         eventually("calls", || lines_after("\"name\":\"cudaLaunchKernel\""));

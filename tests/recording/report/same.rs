@@ -93,6 +93,33 @@ fn faults_and_holders_are_judged_as_the_summary_has_them() {
 }
 
 #[test]
+fn where_memory_was_not_followed_no_leak_can_be_told() {
+    let why = "--filter and --comm leave calls out";
+    let left_out = json!({"memory": [], "totals": {"device_memory": null}, "findings": null, "no_findings": why});
+    let launches = [function("runtime", "cudaLaunchKernel", "launch", 6, 0)];
+    let (_folder, path) = recorded(false, Some(&summary(&launches, left_out)), &[]);
+    let (code, words) = status("leak", &path);
+    assert!(
+        code == Some(1) && words.contains("--fail-on leak cannot be told"),
+        "{code:?} {words}"
+    );
+    let followed = json!({"memory": [], "totals": {"device_memory": {"allocations": 0}}});
+    let (_other, judged) = recorded(true, Some(&summary(&launches, followed)), &[]);
+    let differ = gpuscope(&["diff", "--md"], &[&judged, &path]);
+    let words = String::from_utf8_lossy(&differ.stdout).into_owned();
+    assert!(
+        words.contains(
+            "findings do not compare, as none were looked for in the second (--filter and --comm leave calls out)"
+        ),
+        "{words}"
+    );
+    assert!(
+        !words.contains("gone") && words.contains("looked for in one of them alone"),
+        "{words}"
+    );
+}
+
+#[test]
 fn a_summary_that_is_none_is_said_to_be_and_rows_speak() {
     let (_folder, path) = recorded(true, Some(&json!({"functions": "many"})), &[]);
     let report = json_of(&path);

@@ -33,7 +33,7 @@ pub(super) fn call_at(pid: u32, patience: Duration) -> Result<Option<Caller>> {
     let greeting: Option<ActivityMessage> = caller.hear_within(patience);
     if greeting.is_none_or(|greeting| greeting.magic != ACTIVITY_MAGIC) {
         bail!(
-            "process {pid} does not answer: its gpuscope may be another one, or CUPTI has kept it waiting since an earlier visit"
+            "process {pid} does not answer: it is stopped, its gpuscope is another one, another gpuscope asks it now, or CUPTI has kept it waiting since an earlier visit"
         );
     }
     Ok(Some(caller))

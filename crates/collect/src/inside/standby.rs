@@ -143,7 +143,9 @@ fn is_elsewhere(pid: u32) -> bool {
 /// In the user's folder for data, else where temporary files go.
 fn install_anywhere() -> Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).or(home);
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    // one that is empty, or relative, counts as not set (XDG)
+    let data = data.into_iter().chain(home).find(|data| data.is_absolute());
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     let of_user = |place: PathBuf| place.join(format!("gpuscope-{own}"));

@@ -83,9 +83,11 @@ impl<T: Write> Straight<T> {
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, or write less: -q, --filter, --max-size"
+            "free some space, or write less: -q, --filter; of a recording --max-size"
         }
-        io::ErrorKind::FileTooLarge => "ulimit -f allows no more; or write less: -q, --filter, --max-size",
+        io::ErrorKind::FileTooLarge => {
+            "ulimit -f allows no more; or write less: -q, --filter; of a recording --max-size"
+        }
         _ => "write elsewhere, or see what the kernel says of that disk (dmesg)",
     }
 }

@@ -186,7 +186,7 @@ fn why_not(coverage: &Coverage) -> Option<String> {
 
 /// Records that are missing of all programs: of each so many, at least where that is `true`; `None`: none is.
 #[must_use]
-pub fn missing_in_all(of_each: impl Iterator<Item = (u64, bool)>) -> Option<String> {
+pub(crate) fn missing_in_all(of_each: impl Iterator<Item = (u64, bool)>) -> Option<String> {
     let (missing, is_least) = of_each.fold((0, false), |(sum, is_least): (u64, bool), (missing, least)| {
         (sum.saturating_add(missing), is_least || least)
     });

@@ -30,6 +30,23 @@ pub struct Process {
     pub mount_namespace_differs: bool,
 }
 
+/// Whether that is the number of a process.
+///
+/// # Errors
+/// It is one of its threads'; whose.
+pub fn check_is_process(pid: u32) -> Result<()> {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    check_leads(pid, &String::from_utf8_lossy(&status))
+}
+
+fn check_leads(pid: u32, status: &str) -> Result<()> {
+    let owner = number(status, "Tgid").unwrap_or(pid);
+    if owner != pid {
+        bail!("no process {pid}: it is a thread of process {owner}\nhint: -p {owner}");
+    }
+    Ok(())
+}
+
 /// Reads process `pid`.
 ///
 /// # Errors
@@ -43,10 +60,7 @@ pub(super) fn read(pid: u32) -> Result<Process> {
         }
         Err(error) => return Err(error).with_context(|| format!("failed to read {path}")),
     };
-    let owner = number(&status, "Tgid").unwrap_or(pid);
-    if owner != pid {
-        bail!("no process {pid}: it is a thread of process {owner}\nhint: -p {owner}");
-    }
+    check_leads(pid, &status)?;
     Ok(Process {
         comm: comm(pid),
         mount_namespace_differs: mount_namespace_differs(pid),

@@ -163,6 +163,18 @@ fn parts_stay_within_their_budget_and_the_oldest_goes() {
 }
 
 #[test]
+fn a_part_that_somebody_has_deleted_ends_nothing() {
+    let mut bench = bench(Keeping::Parts(Rotate::Bytes(20_000)), Some(60_000));
+    for batch in 0..50 {
+        bench.batch(batch * 100, 100);
+        let _ = std::fs::remove_file(bench.path("x.0001.arrows"));
+    }
+    bench.end();
+    let (kept, came_by) = bench.store.kept();
+    assert!(kept.deleted > 1 && came_by == 5001, "{kept:?}");
+}
+
+#[test]
 fn a_part_ends_by_age() {
     let mut bench = bench(Keeping::Parts(Rotate::Time(Duration::ZERO)), None);
     (0..3).for_each(|batch| bench.batch(batch, 1));
