@@ -78,6 +78,23 @@ fn within_windows_everything_is_told_and_between_them_nothing() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn between_windows_there_is_the_idle_time_that_calls_prove() {
+    let (trace, _) = watched();
+    let start = number(&trace.records[0], "start_monotonic_ns");
+    let begins = trace
+        .of_type("idle")
+        .map(|line| start + (line["ts"].as_f64().expect("a time") * 1e9) as u64);
+    let begins: Vec<u64> = begins.collect();
+    let bursts = bursts(&told(&trace));
+    for pair in bursts.windows(2) {
+        let between = pair[0].1..pair[1].0;
+        let number = begins.iter().filter(|begin| between.contains(begin)).count();
+        assert!(number > 10, "{number} between {pair:?}: {}", trace.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn which_part_was_measured_is_said_and_idle_time_is_of_that_part() {
     let (trace, _) = watched();
     let (told, spans) = (device(&trace), told(&trace));

@@ -67,6 +67,12 @@ impl Windows {
         self.is_empty() || next.checked_sub(1).is_some_and(|window| at < self.0[window].closed)
     }
 
+    /// When the window of that time is closed; `MAX`: it is open, or there is none.
+    pub(super) fn closes(&self, at: u64) -> u64 {
+        let next = self.0.partition_point(|window| window.closed <= at);
+        self.0.get(next).map_or(u64::MAX, |window| window.closed)
+    }
+
     /// What of an interval lies within.
     pub(super) fn parts(&self, begin: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let whole = self.is_empty().then_some((begin, end));

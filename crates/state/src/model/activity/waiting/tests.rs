@@ -272,31 +272,40 @@ fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
     assert_eq!((ns(0, 80), ns(1, 60)), (80, 60));
 }
 
-#[test]
-fn between_windows_calls_tell_and_within_them_records() {
+/// Two windows, and a bound by calls across both; one activity of the first comes before it is closed, or after that.
+fn in_two_windows(is_late: bool) -> Vec<(u64, u64, bool)> {
     let mut waiting = Waiting::default();
-    let bound = |since, until| Idle {
-        since,
-        until,
+    let last = ran(30, 40, None);
+    waiting.turn(PID, Turn::Opened(5));
+    waiting.run(&ran(10, 20, None));
+    if !is_late {
+        waiting.run(&last);
+    }
+    waiting.turn(PID, Turn::Closed(50));
+    if is_late {
+        waiting.run(&last);
+    }
+    waiting.turn(PID, Turn::Opened(100));
+    waiting.run(&ran(110, 120, None));
+    let bound = Idle {
+        since: 0,
+        until: 115,
         devices: Waited::Any,
         tid: 8,
         why: None,
     };
-    waiting.turn(PID, Turn::Opened(5));
-    waiting.run(&ran(10, 20, None));
-    waiting.run(&ran(30, 40, None));
-    waiting.turn(PID, Turn::Closed(50));
-    waiting.turn(PID, Turn::Opened(100));
-    waiting.run(&ran(110, 120, None));
-    waiting.bound(PID, bound(0, 115));
+    waiting.bound(PID, bound);
     waiting.settle(0, |_| 200);
-    let told: Vec<(u64, u64, bool)> = waiting
-        .take()
-        .iter()
-        .map(|(_, idle)| (idle.since, idle.until, idle.why.is_some()))
-        .collect();
+    let told = waiting.take().into_iter();
+    told.map(|(_, idle)| (idle.since, idle.until, idle.why.is_some()))
+        .collect()
+}
+
+#[test]
+fn between_windows_calls_tell_and_within_them_records() {
     let truth = [(20, 30, true), (40, 50, true), (0, 10, false), (50, 110, false)];
-    assert_eq!(told, truth);
+    assert_eq!(in_two_windows(false), truth);
+    assert_eq!(in_two_windows(true), truth);
 }
 
 proptest! {
