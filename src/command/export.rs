@@ -4,6 +4,7 @@ mod rows;
 
 use super::prepare;
 use super::rights;
+use super::stdout::closed_is_fine;
 use super::whole_file::no_room;
 use super::writer::{Destination, Writer};
 use crate::cli::{Content, ExportArgs, ExportFormat, Weighed};
@@ -18,7 +19,7 @@ use crate::report::Until;
 use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
 use crate::trace::{End, Files, Latest};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use rows::Rows;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -142,9 +143,8 @@ fn into_one(rows: Rows, encoder: Box<dyn Encoder>, to: Destination) -> Result<()
 fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
     let (from, part) = (rows.files.path().to_owned(), rows.words());
     match export(rows, encoder, &mut io::stdout().lock()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) if is_of_content(&error) => Err(refused(&error, &from)),
-        Err(error) => Err(error).context("failed to write stdout"),
+        Err(error) => closed_is_fine(Err(error)),
         Ok((end, written)) => {
             end.refuse_nothing(&from)?;
             warn(&from, &end, part.as_deref());

@@ -42,12 +42,11 @@ pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
 
 /// As `env` and containers take it.
 fn print(environment: &[(OsString, OsString)]) -> Result<()> {
-    let (mut out, mut written) = (io::stdout().lock(), Ok(()));
-    for (name, value) in environment {
-        let line = [name.as_bytes(), b"=", value.as_bytes(), b"\n"].concat();
-        written = written.and_then(|()| out.write_all(&line));
-    }
-    closed_is_fine(written)
+    let mut out = io::stdout().lock();
+    let mut lines = environment
+        .iter()
+        .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes(), b"\n"].concat());
+    closed_is_fine(lines.try_for_each(|line| out.write_all(&line)))
 }
 
 /// Returns only where that fails: the exit status.

@@ -258,7 +258,8 @@ impl MemoryPlane {
         self.ledgers.settle(now);
         // the notice of an end may be lost; what it did before comes until the next time at the latest
         let gone: HashSet<u32> = self.ledgers.alive().filter(|pid| discover::is_gone(*pid)).collect();
-        for pid in gone.intersection(&self.gone.clone()) {
+        let before = std::mem::take(&mut self.gone);
+        for pid in gone.intersection(&before) {
             let end = End {
                 at: now,
                 pid: *pid,

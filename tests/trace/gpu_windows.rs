@@ -35,13 +35,18 @@ fn windows(trace: &Trace) -> &Value {
     &trace.summary()["gpu"]["coverage"][0]["windows"]
 }
 
+/// When a line is about, CLOCK_MONOTONIC ns.
+fn at(trace: &Trace, line: &Value) -> u64 {
+    let start = number(&trace.records[0], "start_monotonic_ns");
+    start + (line["ts"].as_f64().expect("a time") * 1e9).round() as u64
+}
+
 /// When activities of lines began and ended, CLOCK_MONOTONIC ns, as the driver's log has them: ascending.
 fn told(trace: &Trace) -> Vec<(u64, u64)> {
-    let start = number(&trace.records[0], "start_monotonic_ns");
-    let at = |line: &Value| start + (line["ts"].as_f64().expect("a time") * 1e9).round() as u64;
-    let spans = trace
-        .of_type("gpu")
-        .map(|line| (at(line), at(line) + ns(&line["duration_us"])));
+    let spans = trace.of_type("gpu").map(|line| {
+        let begin = at(trace, line);
+        (begin, begin + ns(&line["duration_us"]))
+    });
     let mut spans: Vec<(u64, u64)> = spans.collect();
     spans.sort_unstable();
     spans
@@ -80,11 +85,7 @@ fn within_windows_everything_is_told_and_between_them_nothing() {
 #[ignore = "needs the simulated CUDA"]
 fn between_windows_there_is_the_idle_time_that_calls_prove() {
     let (trace, _) = watched();
-    let start = number(&trace.records[0], "start_monotonic_ns");
-    let begins = trace
-        .of_type("idle")
-        .map(|line| start + (line["ts"].as_f64().expect("a time") * 1e9) as u64);
-    let begins: Vec<u64> = begins.collect();
+    let begins: Vec<u64> = trace.of_type("idle").map(|line| at(&trace, line)).collect();
     let bursts = bursts(&told(&trace));
     for pair in bursts.windows(2) {
         let between = pair[0].1..pair[1].0;

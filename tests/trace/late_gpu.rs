@@ -3,7 +3,7 @@
 
 use crate::gpu::{copies, coverage, device};
 use crate::standby::Preload;
-use crate::support::{Gpuscope, Program, Trace, compile, eventually, number, sim_cupti, sim_text, text};
+use crate::support::{Gpuscope, Program, Running, Trace, compile, eventually, number, sim_cupti, sim_text, text};
 use crate::work_truth::log::{Log, Logs, Operation};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -37,16 +37,18 @@ fn started_as(command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Progr
     started_doing(&WORK, command, logs, settings)
 }
 
-fn started_doing(work: &[&str], mut command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
+/// It may not have done anything yet.
+fn begun(mut command: Command, logs: &Logs) -> Program {
     command
-        .args(work)
         .env("GPUSIM_WORK", logs.setting())
-        .stdin(Stdio::null());
-    command
-        .env("GPUSCOPE_CUPTI", sim_cupti())
-        .envs(settings.iter().copied());
+        .env("GPUSCOPE_CUPTI", sim_cupti());
+    Program::start(command.stdin(Stdio::null()))
+}
+
+fn started_doing(work: &[&str], mut command: Command, logs: &Logs, settings: &[(&str, &str)]) -> Program {
+    command.args(work).envs(settings.iter().copied());
     let before = logs.written_bytes();
-    let program = Program::start(&mut command);
+    let program = begun(command, logs);
     eventually("its first work", || logs.written_bytes() > before);
     program
 }
@@ -146,17 +148,19 @@ __attribute__((constructor)) static void wait_for_file(void)
 }
 "#;
 
+/// A gpuscope that traces it, until it is stopped.
+fn attached(program: &Program, engine: &str) -> Running {
+    let pid = program.pid().to_string();
+    let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine]);
+    trace.start().until_attached()
+}
+
 /// Somebody who carries the agent, and what works for him once there is `file`.
 fn assert_asked_later(mut command: Command, file: &Path, engine: &str) {
+    command.env("WAIT_FOR", file);
     let logs = Logs::new();
-    command
-        .env("GPUSIM_WORK", logs.setting())
-        .env("GPUSCOPE_CUPTI", sim_cupti());
-    let program = Program::start(command.env("WAIT_FOR", file).stdin(Stdio::null()));
-    let pid = program.pid().to_string();
-    let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
-        .start()
-        .until_attached();
+    let program = begun(command, &logs);
+    let trace = attached(&program, engine);
     std::fs::write(file, "").expect("a file");
     trace.until_written("\"activity\":\"kernel\"");
     trace.stop().ok();
@@ -233,18 +237,14 @@ fn a_program_is_followed_into_the_one_that_it_executes() {
         let mut command = preload.of(OsStr::new(&sim_text("gpusim")));
         command.env("LD_PRELOAD", &library);
         let program = started_as(command, &logs, &[]);
-        let pid = program.pid().to_string();
-        let trace = Gpuscope::trace(&["-p", &pid, "--engine", engine])
-            .start()
-            .until_attached();
+        let trace = attached(&program, engine);
         trace.until_written("\"activity\":\"kernel\"");
         program.signal(libc::SIGUSR1);
-        trace.until_written("\"type\":\"process\",\"name\":\"exec\"");
+        let executed = "\"type\":\"process\",\"name\":\"exec\"";
+        trace.until_written(executed);
         let lines_after = |what: &str| {
             let lines = trace.lines();
-            let (_, after) = lines
-                .split_once("\"type\":\"process\",\"name\":\"exec\"")
-                .expect("it was written");
+            let (_, after) = lines.split_once(executed).expect("it was written");
             after.contains(what)
         };
         eventually("calls", || lines_after("\"name\":\"cudaLaunchKernel\""));

@@ -98,16 +98,13 @@ impl Inside {
         if members.stands_at(pid) || members.living().iter().any(|process| process.tgid == pid) {
             return Ok(());
         }
-        if let Some(mut door) = Door::of(pid)? {
+        if let Some(door) = Door::of(pid)? {
             let owner = std::fs::metadata(format!("/proc/{pid}"))?.uid();
             self.shared.admit(owner);
             if owner != crate::user::effective() {
                 self.folder.open_to_others()?;
             }
-            if self.shared.is_counting() {
-                door.knock(&self.shared.socket)?;
-            }
-            members.doors.push(door);
+            self.shared.stand_at(&mut members, door)?;
         }
         members.targets.insert(pid);
         Ok(())

@@ -143,24 +143,25 @@ impl Shared {
         }
         for pid in doorless {
             // another gpuscope may stand there: then it is that one's
-            if let Ok(Some(door)) = Door::of(pid) {
-                self.stand_at(door);
+            let Ok(Some(door)) = Door::of(pid) else { continue };
+            let mut members = self.members();
+            // one that cannot be reached is tried again
+            if members.doorless.contains(&pid) && self.stand_at(&mut members, door).is_ok() {
+                members.doorless.remove(&pid);
             }
         }
     }
 
-    fn stand_at(&self, mut door: Door) {
-        let mut members = self.members();
-        if !members.doorless.remove(&door.pid) {
-            return;
+    /// Stands at a door, and knocks if calls count.
+    ///
+    /// # Errors
+    /// Its file cannot be written.
+    pub(super) fn stand_at(&self, members: &mut Members, mut door: Door) -> Result<()> {
+        if self.is_counting() {
+            door.knock(&self.socket)?;
         }
-        // who cannot be reached is awaited for ever, and that is said
-        let _ = if self.is_counting() {
-            door.knock(&self.socket)
-        } else {
-            Ok(())
-        };
         members.doors.push(door);
+        Ok(())
     }
 
     fn see_program(&self, pid: u32) {
@@ -168,12 +169,8 @@ impl Shared {
         members.end(pid);
         members.leave_old_door(pid);
         let notice = Notice {
-            kind: wire::NOTICE_EXEC,
-            tgid: pid,
-            tid: pid,
-            at: monotonic_ns(),
             comm: name_of(pid).unwrap_or_default(),
-            ..Notice::default()
+            ..notice_of(wire::NOTICE_EXEC, pid)
         };
         members.arrive(notice.into());
         drop(members);
@@ -189,13 +186,9 @@ impl Shared {
         let (began_as, within) = members.end(pid).map(|last| (last.comm, last.within)).unzip();
         members.forget_target(pid);
         let notice = Notice {
-            kind: wire::NOTICE_EXIT,
-            tgid: pid,
-            tid: pid,
-            at: monotonic_ns(),
             parent: signal_of(pid),
             comm: last_name_of(pid).or(began_as).unwrap_or_default(),
-            ..Notice::default()
+            ..notice_of(wire::NOTICE_EXIT, pid)
         };
         members.arrive(Arrival {
             within,
@@ -203,6 +196,17 @@ impl Shared {
         });
         drop(members);
         ring(&self.bell);
+    }
+}
+
+/// Something that happens to a process now.
+fn notice_of(kind: u32, pid: u32) -> Notice {
+    Notice {
+        kind,
+        tgid: pid,
+        tid: pid,
+        at: monotonic_ns(),
+        ..Notice::default()
     }
 }
 

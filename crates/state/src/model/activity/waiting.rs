@@ -70,8 +70,8 @@ struct Process {
     broken_at: Option<u64>,
     /// When it was recorded what devices did.
     windows: Windows,
-    /// Of each window, from its first activity on: ascending; `MAX`: it is open.
-    known: Vec<(u64, u64)>,
+    /// By the number of each window, when its first activity began: from then on it is known. The last ones may come when it is closed.
+    known: BTreeMap<usize, u64>,
     bounds: Vec<Idle>,
 }
 
@@ -227,7 +227,8 @@ impl Process {
         let (call, device) = (activity.call, activity.device);
         for (begin, end) in self.windows.parts(activity.begin, activity.end) {
             self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
-            know(&mut self.known, self.windows.closes(begin), begin);
+            let known = self.known.entry(self.windows.number(begin)).or_insert(begin);
+            *known = begin.min(*known);
             if let Some(tracks) = &mut self.tracks {
                 tracks.entry(device).or_default().add(Ran { begin, end, call });
             }
@@ -240,9 +241,6 @@ impl Process {
         let Turn::Closed(at) = turn else { return };
         self.whole.close(at);
         self.tracks.iter_mut().flatten().for_each(|(_, track)| track.close(at));
-        if let Some(open) = self.known.last_mut().filter(|span| span.1 == u64::MAX) {
-            open.1 = at.max(open.0);
-        }
     }
 
     fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
@@ -278,7 +276,10 @@ impl Process {
 
     /// Bounds between the times of which records tell.
     fn release_between(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
-        let known = &self.known;
+        let known = self.known.iter();
+        let known: Vec<(u64, u64)> = known
+            .map(|(number, since)| (*since, self.windows.closes(*number)))
+            .collect();
         self.bounds.retain(|bound| {
             if bound.until >= horizon {
                 return true;
@@ -341,15 +342,6 @@ impl Process {
         std::iter::once(&self.whole)
             .chain(tracks)
             .any(|track| track.late_ns() > 0)
-    }
-}
-
-/// Of the window that ends at `until` it is known from `since` on what devices did: its last activities may come when it is over.
-fn know(known: &mut Vec<(u64, u64)>, until: u64, since: u64) {
-    let place = known.partition_point(|span| span.1 < until);
-    match known.get_mut(place).filter(|span| span.1 == until) {
-        Some(span) => span.0 = span.0.min(since),
-        None => known.insert(place, (since, until)),
     }
 }
 

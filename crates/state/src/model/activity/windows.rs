@@ -67,16 +67,20 @@ impl Windows {
         self.is_empty() || next.checked_sub(1).is_some_and(|window| at < self.0[window].closed)
     }
 
-    /// When the window of that time is closed; `MAX`: it is open, or there is none.
-    pub(super) fn closes(&self, at: u64) -> u64 {
-        let next = self.0.partition_point(|window| window.closed <= at);
-        self.0.get(next).map_or(u64::MAX, |window| window.closed)
+    /// The number of the window of that time, from 0.
+    pub(super) fn number(&self, at: u64) -> usize {
+        self.0.partition_point(|window| window.closed <= at)
+    }
+
+    /// When that window is closed; `MAX`: it is open, or recorded all the time.
+    pub(super) fn closes(&self, number: usize) -> u64 {
+        self.0.get(number).map_or(u64::MAX, |window| window.closed)
     }
 
     /// What of an interval lies within.
     pub(super) fn parts(&self, begin: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let whole = self.is_empty().then_some((begin, end));
-        let first = self.0.partition_point(|window| window.closed <= begin);
+        let first = self.number(begin);
         let windows = self.0[first..].iter().take_while(move |window| window.opened < end);
         let parts = windows.map(move |window| (begin.max(window.opened), end.min(window.closed)));
         whole.into_iter().chain(parts)
