@@ -12,6 +12,7 @@
  * CUPTI_FLUSH_MS=N to have what is done handed over so often, CUPTI_PERIOD_MS=N to have CUPTI do so by itself,
  * CUPTI_FLUSH_WHEN=before (after) to do so only until (from when) a graph gets its first node that copies, CUPTI_AT_COPY=LETTERS to do
  * something just before it gets that: f (hand over), c (cease to record copies), d (cease to record anything), e (record again).
+ * CUPTI_STEPS=MS:LETTERS+... the same so long after it, and beside these k (record kernels and fills again) and F (hand over each 100 ms from then on).
  * CUPTI_ATTRIBUTES=N:VALUE+... sets attributes, by their numbers. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
@@ -202,27 +203,75 @@ static uint64_t CUPTIAPI timestamp(void)
 /* Whether a graph has got a node that copies. */
 static volatile int has_copies;
 
-/* As CUPTI_AT_COPY says. */
-static void at_first_copy(void)
+static void *flush_all_the_time(void *ms)
+{
+	const char *when = getenv("CUPTI_FLUSH_WHEN");
+
+	for (;;) {
+		usleep(1000 * (uintptr_t)ms);
+		if (!when || has_copies == (when[0] == 'a'))
+			cuptiActivityFlushAll(0);
+	}
+	return NULL;
+}
+
+static void flush_each(int ms)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, flush_all_the_time, (void *)(uintptr_t)ms);
+}
+
+static void do_step(char step)
 {
 	static const CUpti_ActivityKind copies[] = { CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2 };
 	static const CUpti_ActivityKind others[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET };
+
+	if (step == 'f')
+		cuptiActivityFlushAll(0);
+	if (step == 'F')
+		flush_each(100);
+	for (int i = 0; i < 2; i++) {
+		if (step == 'c' || step == 'd')
+			cuptiActivityDisable(copies[i]);
+		if (step == 'd')
+			cuptiActivityDisable(others[i]);
+		if (step == 'e')
+			cuptiActivityEnable(copies[i]);
+		if (step == 'e' || step == 'k')
+			cuptiActivityEnable(others[i]);
+	}
+}
+
+/* As CUPTI_AT_COPY says. */
+static void at_first_copy(void)
+{
 	const char *step = getenv("CUPTI_AT_COPY");
 
-	for (; step && *step; step++) {
-		if (*step == 'f')
-			cuptiActivityFlushAll(0);
-		for (int i = 0; i < 2; i++) {
-			if (*step == 'c' || *step == 'd')
-				cuptiActivityDisable(copies[i]);
-			if (*step == 'd')
-				cuptiActivityDisable(others[i]);
-			if (*step == 'e') {
-				cuptiActivityEnable(copies[i]);
-				cuptiActivityEnable(others[i]);
-			}
+	for (; step && *step; step++)
+		do_step(*step);
+}
+
+/* As CUPTI_STEPS says. */
+static void *go_through_steps(void *steps)
+{
+	const char *step = steps;
+	int ms, before = 0;
+
+	while (!has_copies)
+		usleep(1000);
+	for (; step; step = strchr(step, '+') ? strchr(step, '+') + 1 : NULL) {
+		ms = atoi(step);
+		usleep(1000 * (ms - before));
+		before = ms;
+		for (const char *letter = strchr(step, ':') + 1; *letter && *letter != '+'; letter++) {
+			do_step(*letter);
+			pthread_mutex_lock(&lock);
+			fprintf(records, "{\"kind\":\"step %c\",\"at\":%" PRIu64 "}\n", *letter, monotonic());
+			pthread_mutex_unlock(&lock);
 		}
 	}
+	return NULL;
 }
 
 static void hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -262,18 +311,6 @@ static void ask_beside(void)
 	check(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &device_buffer), "small buffers");
 	check(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED), "hear of streams");
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "enable overhead");
-}
-
-static void *flush_all_the_time(void *ms)
-{
-	const char *when = getenv("CUPTI_FLUSH_WHEN");
-
-	for (;;) {
-		usleep(1000 * (uintptr_t)ms);
-		if (!when || has_copies == (when[0] == 'a'))
-			cuptiActivityFlushAll(0);
-	}
-	return NULL;
 }
 
 static void set_attributes(const char *all)
@@ -321,7 +358,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	if (getenv("CUPTI_BESIDE"))
 		ask_beside();
 	set_attributes(getenv("CUPTI_ATTRIBUTES"));
-	if (getenv("CUPTI_NODES") || getenv("CUPTI_FLUSH_WHEN") || getenv("CUPTI_AT_COPY"))
+	if (getenv("CUPTI_NODES") || getenv("CUPTI_FLUSH_WHEN") || getenv("CUPTI_AT_COPY") || getenv("CUPTI_STEPS"))
 		hear_of_nodes();
 	ask_for(kinds ? kinds : getenv("CUPTI_GRAPHS") ? "kcfg" : "kcf");
 	if (getenv("CUPTI_SYNC"))
@@ -330,10 +367,12 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), "enable the runtime's calls");
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), "enable the driver's calls");
 	}
-	if (getenv("CUPTI_FLUSH_MS")) {
+	if (getenv("CUPTI_FLUSH_MS"))
+		flush_each(atoi(getenv("CUPTI_FLUSH_MS")));
+	if (getenv("CUPTI_STEPS")) {
 		pthread_t thread;
 
-		pthread_create(&thread, NULL, flush_all_the_time, (void *)(uintptr_t)atoi(getenv("CUPTI_FLUSH_MS")));
+		pthread_create(&thread, NULL, go_through_steps, getenv("CUPTI_STEPS"));
 	}
 	if (getenv("CUPTI_PERIOD_MS"))
 		check(cuptiActivityFlushPeriod(atoi(getenv("CUPTI_PERIOD_MS"))), "cuptiActivityFlushPeriod");

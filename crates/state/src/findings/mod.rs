@@ -14,6 +14,7 @@ mod examiner;
 pub(crate) mod finding;
 #[cfg(test)]
 mod fixture;
+mod held;
 pub(crate) mod interner;
 mod load;
 mod pace;

@@ -62,7 +62,7 @@ impl Rule for Fragmentation {
             ),
             what: format!(
                 "{} found no memory though the process has held more: such as {} while it held {}, of {} at \
-                 its peak (unless another process has taken the rest since)",
+                 its peak (unless another process has taken the rest since, or some of it is on another device)",
                 plural(evidence.count, "allocation"),
                 bytes(worst.wanted),
                 bytes(worst.held),

@@ -2,9 +2,9 @@
 
 use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::Phased;
-use crate::findings::evidence::{End, Evidence};
+use crate::findings::evidence::End;
+use crate::findings::held::{Awaited, Held};
 use crate::findings::seen::Seen;
-use crate::findings::table::Grow;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::record::Kind;
@@ -15,12 +15,11 @@ const BYTES: u64 = 1 << 20;
 const AT_LEAST: u64 = 5;
 const PERCENT: u64 = 1;
 
-/// Bytes of such copies by process.
+/// Such copies by process.
 #[derive(Debug, Default)]
-pub(crate) struct PageableCopy(Phased<u64>);
-
-fn cost_ns(evidence: &Evidence, bytes: u64, end: &End<'_>) -> u64 {
-    evidence.ns.saturating_sub(end.pinned.ns(bytes))
+pub(crate) struct PageableCopy {
+    copies: Phased<Held>,
+    awaited: Awaited,
 }
 
 impl Rule for PageableCopy {
@@ -31,42 +30,52 @@ impl Rule for PageableCopy {
     fn wants(&self, kind: Kind, class: Class) -> Wants {
         match (kind, class) {
             (Kind::Call, Class::Copy) => Wants::Work,
+            (Kind::Gpu, _) => Wants::All,
             _ => Wants::Nothing,
         }
     }
 
     fn take(&mut self, seen: &Seen<'_>) {
         let event = seen.event;
+        if event.kind == Kind::Gpu {
+            if let Some((_, held)) = self.copies.of(seen) {
+                self.awaited.began(seen, held);
+            }
+            return;
+        }
         let pageable = event.host == Some(HostMemory::Pageable) && !event.blocking;
         let size = event.bytes.unwrap_or(0);
         // before its first launch a program loads what it works on
         if !seen.is_transfer() || !pageable || size < BYTES || seen.process.launches == 0 {
             return;
         }
-        if let Some((evidence, bytes)) = self.0.of(seen) {
+        if let Some((evidence, held)) = self.copies.of(seen) {
             evidence.add(seen, seen.ns());
-            bytes.grow(size);
+            self.awaited.call(seen, held);
         }
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, sum) = self.0.worst(end, |evidence, bytes| cost_ns(evidence, *bytes, end))?;
-        let cost_ns = cost_ns(&evidence, sum, end);
+        let (evidence, held) = self
+            .copies
+            .worst(end, |evidence, held| held.cost_ns(evidence.ns, end))?;
+        let cost_ns = held.cost_ns(evidence.ns, end);
         if evidence.count < AT_LEAST || !end.is_share(cost_ns, PERCENT) {
             return None;
         }
         Some(Finding {
             cost_ns,
-            certainty: end.pinned.certainty(),
+            certainty: held.certainty(end),
             title: "Asynchronous copies of pageable memory hold their thread up".to_owned(),
             what: format!(
-                "{} asynchronous copies of pageable memory ({}) held their thread for {}; from pinned memory ({}) they \
+                "{} asynchronous copies of pageable memory ({}) held their thread for {}{}; from pinned memory ({}) they \
                  take {}, beside everything else",
                 count(evidence.count),
-                bytes(sum),
+                bytes(held.bytes),
                 duration(evidence.ns),
+                held.words(),
                 end.pinned.words(),
-                duration(end.pinned.ns(sum))
+                duration(end.pinned.ns(held.bytes))
             ),
             cure: "pin the memory: DataLoader(pin_memory=True) with .to(device, non_blocking=True), cudaMallocHost, \
                    cudaHostRegister"
@@ -88,10 +97,12 @@ mod tests {
     use crate::catalog::CopyKind;
     use crate::findings::fixture::{Fixture, MS};
     use crate::model::work::Certainty;
+    use crate::record::Record;
 
     fn copies(fixture: &mut Fixture, number: u64, host: HostMemory, blocking: bool) {
         for _ in 0..number {
             fixture.launch();
+            fixture.sync(0);
             fixture.call(Class::Copy, 4 * MS, |event| {
                 (event.direction, event.bytes) = (Some(CopyKind::HtoD), Some(25_000_000));
                 (event.host, event.blocking) = (Some(host), blocking);
@@ -108,6 +119,48 @@ mod tests {
         assert_eq!((finding.count, finding.cost_ns), (20, 20 * 3 * MS));
         assert_eq!(finding.certainty, Certainty::Inferred);
         assert!(finding.what.contains("25.0 GB/s, assumed"), "{}", finding.what);
+    }
+
+    /// Copies of 4 ms behind work, of which the device tells that it took 2.5 ms of them, of the first so many.
+    fn behind_work(told: usize) -> Finding {
+        let mut fixture = Fixture::of(PageableCopy::default());
+        for number in 0..20 {
+            fixture.launch();
+            let called = fixture.at;
+            fixture.call(Class::Copy, 4 * MS, |event| {
+                (event.direction, event.bytes) = (Some(CopyKind::DtoH), Some(25_000_000));
+                event.host = Some(HostMemory::Pageable);
+            });
+            let args = format!(r#"{{"call_tid":7,"call_ts_ns":{called}}}"#);
+            if number < told {
+                fixture.row(&Record {
+                    direction: Some(CopyKind::DtoH),
+                    args: Some(&args),
+                    ..Record::new(Kind::Gpu, called + 2_500_000, 7)
+                });
+            }
+        }
+        fixture.finding()
+    }
+
+    #[test]
+    fn what_ran_ahead_of_them_has_to_run_whoever_waits_for_it() {
+        let finding = behind_work(20);
+        assert_eq!((finding.cost_ns, finding.certainty), (20 * MS / 2, Certainty::Inferred));
+        assert!(
+            finding
+                .what
+                .contains("80.0 ms, 50.0 ms of that behind work that was ahead"),
+            "{}",
+            finding.what
+        );
+    }
+
+    #[test]
+    fn where_nobody_tells_what_ran_ahead_of_them_they_cost_that_at_most() {
+        let finding = behind_work(8);
+        assert_eq!((finding.cost_ns, finding.certainty), (40 * MS, Certainty::Bound));
+        assert!(finding.what.contains("12 copies had work ahead"), "{}", finding.what);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::{End, Evidence};
+use crate::findings::held::{Awaited, Held};
 use crate::findings::past::Fault;
 use crate::findings::seen::Seen;
 use crate::findings::table::Grow;
@@ -16,27 +17,27 @@ const PERCENT: u64 = 1;
 
 #[derive(Debug, Default)]
 struct Sum {
-    bytes: u64,
+    held: Held,
     /// Behind them the device had nothing to do.
     idle_ns: u64,
 }
 
 impl Sums for Sum {
     fn join(&mut self, other: &Sum) {
-        self.bytes.grow(other.bytes);
+        self.held.join(&other.held);
         self.idle_ns.grow(other.idle_ns);
     }
 }
 
 /// Copies that return only when they are done.
 #[derive(Debug, Default)]
-pub(crate) struct SyncCopy(Phased<Sum>);
+pub(crate) struct SyncCopy {
+    copies: Phased<Sum>,
+    awaited: Awaited,
+}
 
 fn cost_ns(evidence: &Evidence, sum: &Sum, end: &End<'_>) -> u64 {
-    evidence
-        .ns
-        .saturating_sub(end.pinned.ns(sum.bytes))
-        .saturating_add(sum.idle_ns)
+    sum.held.cost_ns(evidence.ns, end).saturating_add(sum.idle_ns)
 }
 
 impl Rule for SyncCopy {
@@ -47,7 +48,7 @@ impl Rule for SyncCopy {
     fn wants(&self, kind: Kind, class: Class) -> Wants {
         match kind {
             Kind::Call if class == Class::Copy => Wants::Work,
-            Kind::Idle => Wants::All,
+            Kind::Gpu | Kind::Idle => Wants::All,
             _ => Wants::Nothing,
         }
     }
@@ -55,9 +56,15 @@ impl Rule for SyncCopy {
     fn take(&mut self, seen: &Seen<'_>) {
         let event = seen.event;
         if let Some(gap) = seen.gap {
-            if let (Fault::Copy, Some((_, sum))) = (gap.fault, self.0.of(seen)) {
+            if let (Fault::Copy, Some((_, sum))) = (gap.fault, self.copies.of(seen)) {
                 // until the copy had returned it is among its time
                 sum.idle_ns.grow(gap.ns.saturating_sub(gap.behind_ns));
+            }
+            return;
+        }
+        if event.kind == Kind::Gpu {
+            if let Some((_, sum)) = self.copies.of(seen) {
+                self.awaited.began(seen, &mut sum.held);
             }
             return;
         }
@@ -65,29 +72,30 @@ impl Rule for SyncCopy {
         if !seen.is_transfer() || !event.blocking || seen.process.launches == 0 {
             return;
         }
-        if let Some((evidence, sum)) = self.0.of(seen) {
+        if let Some((evidence, sum)) = self.copies.of(seen) {
             evidence.add(seen, seen.ns());
-            sum.bytes.grow(event.bytes.unwrap_or(0));
+            self.awaited.call(seen, &mut sum.held);
         }
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, sum) = self.0.worst(end, |evidence, sum| cost_ns(evidence, sum, end))?;
+        let (evidence, sum) = self.copies.worst(end, |evidence, sum| cost_ns(evidence, sum, end))?;
         let cost_ns = cost_ns(&evidence, &sum, end);
         if evidence.count < AT_LEAST || !end.is_share(cost_ns, PERCENT) {
             return None;
         }
         Some(Finding {
             cost_ns,
-            certainty: end.pinned.certainty(),
+            certainty: sum.held.certainty(end),
             title: "Copies without a stream are waited for".to_owned(),
             what: format!(
-                "{} copies without a stream ({}) held their thread for {}, where moving the bytes takes {} ({}); the \
+                "{} copies without a stream ({}) held their thread for {}{}, where moving the bytes takes {} ({}); the \
                  device had nothing to do for {} behind them",
                 count(evidence.count),
-                bytes(sum.bytes),
+                bytes(sum.held.bytes),
                 duration(evidence.ns),
-                duration(end.pinned.ns(sum.bytes)),
+                sum.held.words(),
+                duration(end.pinned.ns(sum.held.bytes)),
                 end.pinned.words(),
                 duration(sum.idle_ns)
             ),
