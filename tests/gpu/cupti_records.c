@@ -352,12 +352,12 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	if (!records)
 		return 0;
 	fprintf(records, "{\"kind\":\"process\",\"pid\":%d}\n", getpid());
+	set_attributes(getenv("CUPTI_ATTRIBUTES"));
 	check(cuptiActivityRegisterTimestampCallback(timestamp), "cuptiActivityRegisterTimestampCallback");
 	check(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
 	write_clock("start");
 	if (getenv("CUPTI_BESIDE"))
 		ask_beside();
-	set_attributes(getenv("CUPTI_ATTRIBUTES"));
 	if (getenv("CUPTI_NODES") || getenv("CUPTI_FLUSH_WHEN") || getenv("CUPTI_AT_COPY") || getenv("CUPTI_STEPS"))
 		hear_of_nodes();
 	ask_for(kinds ? kinds : getenv("CUPTI_GRAPHS") ? "kcfg" : "kcf");

@@ -3,7 +3,8 @@
 usage: graph_kinds.py RECORDS.so ROUNDS PROGRAM ASKED ...
 RECORDS.so: cupti_records.c, built. PROGRAM: posterior:SAMPLES (posterior.py), a name of programs.py, or FILE[:ARGUMENT], a program that is built
 (features.cu, graph_copies.cu). ASKED: variables of cupti_records.c without `CUPTI_`: KINDS=kcf,FLUSH_MS=100,AT_COPY=c
-Prints for each ASKED how many of ROUNDS ended with status 0, all beside each other, and the records of one that did.
+Prints for each ASKED how many of ROUNDS ended with status 0, all beside each other, and the records of one that did; with BUFFER_BYTES= how late
+its buffers came, in ms behind the end of their first kernel: the median, the longest.
 """
 import collections
 import concurrent.futures
@@ -26,7 +27,7 @@ else:
 
 
 def counted(folder):
-    records = collections.Counter()
+    records, late = collections.Counter(), []
     for file in pathlib.Path(folder).iterdir():
         for line in file.read_text(errors="replace").splitlines():
             try:
@@ -34,6 +35,10 @@ def counted(folder):
             except ValueError:  # the last line of one that was ended
                 continue
             records[record["kind"] + (" of graphs" if record.get("graph") else "")] += 1
+            if record["kind"] == "late":
+                late.append(record["first"] // 1000)
+    if late:
+        records["late by ms"] = (sorted(late)[len(late) // 2], max(late))
     return records
 
 
