@@ -26,6 +26,7 @@ mod let_go;
 mod lines;
 mod measures;
 mod memory;
+mod missed;
 mod notices;
 mod ranges;
 #[cfg(test)]

@@ -82,12 +82,7 @@ pub(crate) fn begin(
     output: impl FnOnce() -> Result<Output>,
 ) -> Result<Tracer> {
     probe::route_messages(options.verbose);
-    let mut catalog = catalog(&options.which.hooks)?;
-    for group in &options.which.kernel {
-        catalog
-            .add_kernel_group(group)
-            .map_err(|why| Usage(format!("--kernel: {why}")))?;
-    }
+    let mut catalog = catalog_with_groups(&options.which)?;
     let which = &options.which;
     let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
     let scope = subject.scope();
@@ -126,10 +121,7 @@ pub(crate) fn begin(
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
     say_place(&mut tracer, &place);
     say_ignored(&mut tracer, &place, which.whose.no_hold);
-    tracer.watch_xids(false)?;
-    if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
-        bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
-    }
+    watch_xids(&mut tracer, options)?;
     if let Some(unseen) = coverage.unseen() {
         tracer.declare_unseen(unseen);
     }
@@ -144,13 +136,43 @@ pub(crate) fn begin(
     if stacks.is_some_and(|stacks| stacks != Stacks::None) {
         tracer.show_stacks();
     }
+    look_for_findings(&mut tracer, options, not_looked_for)?;
+    Ok(tracer)
+}
+
+/// All functions that may be hooked, but for those of the kernel's driver by name.
+fn catalog_with_groups(which: &Which) -> Result<Catalog> {
+    let mut catalog = catalog(&which.hooks)?;
+    for group in &which.kernel {
+        catalog
+            .add_kernel_group(group)
+            .map_err(|why| Usage(format!("--kernel: {why}")))?;
+    }
+    Ok(catalog)
+}
+
+/// # Errors
+/// The exit status is to tell of faults, and they cannot be seen.
+fn watch_xids(tracer: &mut Tracer, options: &Options) -> Result<()> {
+    tracer.watch_xids(false)?;
+    if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
+        bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
+    }
+    Ok(())
+}
+
+/// `not_looked_for`: why nobody looks for them.
+///
+/// # Errors
+/// The exit status is to tell of them all the same.
+fn look_for_findings(tracer: &mut Tracer, options: &Options, not_looked_for: Option<&'static str>) -> Result<()> {
     let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
     match not_looked_for {
         Some(why) if asks => bail!(Usage(format!("--fail-on finding cannot be told: {why}"))),
         Some(why) => tracer.leave_findings_out(why),
         None => tracer.look_for_findings(),
     }
-    Ok(tracer)
+    Ok(())
 }
 
 /// Which engine a run has got, why, and what it does not see.

@@ -99,6 +99,7 @@ fn check_process(pid: u32) -> Result<()> {
     let exe = ForeignFile::find(&exe).map_err(ElfError::from);
     let file = match exe.and_then(|exe| ElfFile::of_foreign(&exe)) {
         Ok(_) => return Ok(()),
+        Err(_) if !is_alive(pid) => bail!("process {pid} has ended meanwhile"),
         Err(error) => error,
     };
     let (error, what) = (anyhow::Error::new(file), format!("process {pid} cannot be traced"));

@@ -4,7 +4,6 @@
 
 use super::Tracer;
 use super::gpu::GpuPlane;
-use crate::catalog::Layer;
 use crate::clock::{WallClock, monotonic_ns};
 use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
@@ -269,90 +268,6 @@ impl Tracer {
         if let Some(xids) = &self.xids {
             (summary.xids, summary.more_xids) = xids.faults();
             summary.unseen.extend(xids.notes(self.engine.as_ref()));
-        }
-    }
-
-    fn note_gaps(&self, snapshot: &crate::engine::totals::Snapshot, summary: &mut Summary) {
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                summary.unseen.push(format!("{count} {text}"));
-            }
-        };
-        note(
-            self.early_loads(snapshot.waits_expired),
-            "loads of libraries did not wait until their probes were in place: first calls may be missing",
-        );
-        note(
-            self.early.unread,
-            "loads of libraries were not looked at before their process had ended: calls may be missing",
-        );
-        note(
-            self.early.unnamed,
-            "more processes may have run before their libraries were probed: calls may be missing",
-        );
-        note(
-            snapshot.notices_lost,
-            "notices of process life were lost: libraries may have been attached late",
-        );
-        note(
-            snapshot.unattributed,
-            "calls are counted without their process: its table was full",
-        );
-        note(
-            snapshot.shapes_lost,
-            "launches are not counted by shape: its table was full",
-        );
-        note(
-            self.engine.counters().driver_lost,
-            "calls of the kernel driver were only counted: what is held there is not exact",
-        );
-        summary
-            .unseen
-            .extend(self.attacher.missed_in_kernel(self.engine.as_ref()));
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                summary.unseen.push(format!("{count} {text}"));
-            }
-        };
-        let agents = self.engine.is_inside().unwrap_or_default();
-        let strangers = self.engine.strangers();
-        note(
-            agents.dormant,
-            "programs had no room in their addresses for what is shared with them: none of their calls is seen; hint: ulimit -v unlimited",
-        );
-        note(
-            agents.unanswered,
-            "programs went on before gpuscope had answered them: none of their calls is seen",
-        );
-        note(
-            agents.refused,
-            "functions of loaded libraries stay unhooked: their code is not that of their file, no memory near it is free, or they were loaded while nothing was traced and were not expected to be wanted",
-        );
-        note(
-            agents.left,
-            "times a program went on untraced, because gpuscope had stood still for a minute",
-        );
-        note(agents.unseen, "calls found nowhere to be counted: they are in no total");
-        note(
-            self.engine.counters().ranges_lost,
-            "ranges and marks (NVTX) have no record: more came at once, or were open, than there was room for",
-        );
-        note(
-            summary.malformed,
-            "records of calls, or of what was seen beside them, were malformed",
-        );
-        let nested = summary.functions.iter().map(|function| function.without_args).sum();
-        note(
-            nested,
-            "calls were nested too deeply to keep their arguments, or these could not be read",
-        );
-        let user_space = [Layer::Runtime, Layer::Driver, Layer::Custom];
-        let looks_for_libraries = user_space.into_iter().any(|layer| self.rows.has_layer(layer));
-        summary.unseen.extend(strangers);
-        if summary.attached.is_empty() && looks_for_libraries {
-            summary
-                .unseen
-                .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
         }
     }
 
