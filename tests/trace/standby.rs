@@ -345,15 +345,20 @@ fn who_cannot_be_traced_yet_or_at_all_is_told_why_and_what_to_do() {
     elsewhere.rename("elsewhere");
     replace_agent(ready.pid());
     assert_words(ready.pid(), &format!("trace it by {GPUSCOPE}"), "foreign");
+    std::fs::remove_file(door_of(ready.pid())).expect("its door");
+    assert_words(ready.pid(), "it was removed, or", "lost");
     ready.rename("ready");
+}
+
+fn door_of(pid: u32) -> String {
+    let owner = std::fs::metadata(format!("/proc/{pid}")).expect("a process").uid();
+    format!("/dev/shm/gpuscope-doors-{owner}/{pid}")
 }
 
 /// Makes its agent one of other sources, as far as its door says.
 fn replace_agent(pid: u32) {
     const BUILD: u64 = 48;
-    let own = std::fs::metadata(format!("/proc/{pid}")).expect("a process").uid();
-    let door = format!("/dev/shm/gpuscope-doors-{own}/{pid}");
-    let door = std::fs::File::options().write(true).open(door).expect("a door");
+    let door = std::fs::File::options().write(true).open(door_of(pid)).expect("a door");
     door.write_all_at(&[0x55; 8], BUILD).expect("written");
 }
 

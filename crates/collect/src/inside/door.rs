@@ -7,6 +7,7 @@ use super::arena::{ARENA_MAGIC, DOOR_JOIN, DOOR_LEAVE, Door as Page};
 use crate::clock::monotonic_ns;
 use crate::wire::read;
 use anyhow::{Context, Result, bail};
+use std::borrow::Cow;
 use std::fs::File;
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
@@ -161,11 +162,20 @@ pub(super) fn has_executed(pid: u32, inode: u64) -> bool {
     crate::discover::maps(pid).is_ok_and(|maps| !maps.is_empty() && !has_door(&maps, inode))
 }
 
+/// Whether process `pid` has made a door, wherever that is.
+pub(super) fn has_made_one(pid: u32) -> bool {
+    let maps = crate::discover::maps(pid).unwrap_or_default();
+    doors_in(&maps).next().is_some()
+}
+
 fn has_door(maps: &[u8], inode: u64) -> bool {
     let own = inode.to_string();
+    doors_in(maps).any(|line| line.split_whitespace().nth(4) == Some(own.as_str()))
+}
+
+fn doors_in(maps: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
     let lines = maps.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
-    let mut doors = lines.filter(|line| line.contains(FOLDER));
-    doors.any(|line| line.split_whitespace().nth(4) == Some(own.as_str()))
+    lines.filter(|line| line.contains(FOLDER))
 }
 
 fn page_of(file: &File) -> Option<Page> {

@@ -64,6 +64,8 @@ pub enum Standby {
     Ready,
     /// It carries an agent that has had nothing to patch yet.
     Unready,
+    /// Its agent waits where nobody looks for it any more.
+    Lost,
     /// Its agent is another gpuscope's, and reads and writes memory of another form.
     Foreign,
     /// It lives in a container that we are not in: it would not find us.
@@ -79,6 +81,9 @@ impl Standby {
         let words = match self {
             Standby::Ready => "carries the agent, and can be traced from inside",
             Standby::Unready => "carries the agent, and has loaded no library of CUDA yet",
+            Standby::Lost => {
+                "carries the agent, whose file in /dev/shm or /tmp is not to be found: it was removed, or the process has become another user or changed its root since"
+            }
             Standby::Foreign => "carries the agent of another version of gpuscope",
             Standby::Elsewhere => "carries the agent, and lives in a container",
             Standby::Absent => "does not carry the agent: from inside, only what was started so is seen",
@@ -92,6 +97,7 @@ impl Standby {
         match self {
             Standby::Ready => format!("gpuscope trace -p {pid}, as its user"),
             Standby::Unready => "try again when it has".to_owned(),
+            Standby::Lost => "--engine kernel, as root".to_owned(),
             Standby::Foreign => match gpuscope_of(pid) {
                 Some(path) => format!("trace it by {}", path.display()),
                 None => "trace it by the gpuscope that it was started with".to_owned(),
@@ -112,6 +118,7 @@ pub fn of(pid: u32) -> Standby {
         Some(build) if build != folder::own_build() => Standby::Foreign,
         Some(_) if is_elsewhere(pid) => Standby::Elsewhere,
         Some(_) => Standby::Ready,
+        None if door::has_made_one(pid) => Standby::Lost,
         None if folder_of(pid).is_some() => Standby::Unready,
         None => Standby::Absent,
     }
