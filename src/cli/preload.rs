@@ -28,7 +28,7 @@ pub struct PreloadArgs {
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// An agent asks how functions of these files are to be patched: the answer goes to this descriptor
-    #[arg(long, value_name = "FD", hide = true)]
+    #[arg(long, value_name = "FD", hide = true, requires = "folder")]
     pub plan: Option<i32>,
     /// Run CMD with it; without CMD, the environment is printed
     #[arg(last = true, value_name = "CMD")]

@@ -21,9 +21,9 @@ use std::process::{Command, ExitCode};
 /// # Errors
 /// There is no folder for the agent, or the environment cannot be printed.
 pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
-    if let Some(fd) = args.plan {
+    if let (Some(fd), Some(folder)) = (args.plan, &args.folder) {
         let paths: Vec<PathBuf> = args.command.iter().map(PathBuf::from).collect();
-        standby::plan(fd, args.folder.as_deref(), &paths)?;
+        standby::plan(fd, folder, &paths)?;
         return Ok(ExitCode::SUCCESS);
     }
     let environment = standby::environment(args.folder.as_deref(), std::env::var_os("LD_PRELOAD"));

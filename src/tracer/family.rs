@@ -42,7 +42,7 @@ impl Tracer {
                 }
                 // programs below it that carry no agent are told of
                 Some(Standby::Unready | Standby::Absent) => self.engine.add_target(*pid)?,
-                Some(Standby::Foreign | Standby::Elsewhere | Standby::Lost) => {}
+                Some(_) => {}
             }
             let awaited = Relative::of(*pid, Standing::Awaited, false);
             self.family.known.insert(*pid, awaited);
@@ -164,7 +164,7 @@ impl Tracer {
         match standby::of(pid) {
             Standby::Ready => Ok(true),
             Standby::Unready | Standby::Absent => Ok(false),
-            standing @ (Standby::Foreign | Standby::Elsewhere | Standby::Lost) => Err(standing.words(pid)),
+            standing => Err(standing.words(pid)),
         }
     }
 }

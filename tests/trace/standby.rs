@@ -344,10 +344,26 @@ fn who_cannot_be_traced_yet_or_at_all_is_told_why_and_what_to_do() {
     assert_words(elsewhere.pid(), "run gpuscope in there", "elsewhere");
     elsewhere.rename("elsewhere");
     replace_agent(ready.pid());
-    assert_words(ready.pid(), &format!("trace it by {GPUSCOPE}"), "foreign");
+    assert_words(ready.pid(), "this gpuscope has taken that one's place", "foreign");
     std::fs::remove_file(door_of(ready.pid())).expect("its door");
     assert_words(ready.pid(), "it was removed, or", "lost");
     ready.rename("ready");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_gpuscope_that_has_taken_the_place_of_another_one_plans_nothing_for_its_programs() {
+    let preload = Preload::new();
+    let mut stepper = preload.stepper();
+    let agent = preload.folder().join("libgpuscope_agent.so");
+    let mut older = std::fs::read(&agent).expect("an agent");
+    older.push(0);
+    std::fs::remove_file(&agent).expect("removed");
+    std::fs::write(&agent, older).expect("another agent");
+    stepper.load(0);
+    stepper.call(300);
+    assert!(!preload.folder().join("plans").exists(), "nothing was planned");
+    assert_words(stepper.pid(), "no function of CUDA was patched", "unpatched");
 }
 
 fn door_of(pid: u32) -> String {

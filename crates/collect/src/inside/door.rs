@@ -100,9 +100,9 @@ impl Door {
     }
 }
 
-/// Of which sources the agent behind the door of process `pid` is; `None`: there is no door.
-pub(super) fn build_behind(pid: u32) -> Option<u64> {
-    page_of(&file_of(pid)?).map(|page| page.build)
+/// What the agent of process `pid` says of itself; `None`: there is no door.
+pub(super) fn behind(pid: u32) -> Option<Page> {
+    page_of(&file_of(pid)?)
 }
 
 /// Where doors of a user's programs may be, seen from the root of one of them.

@@ -66,6 +66,8 @@ pub enum Standby {
     Unready,
     /// Its agent waits where nobody looks for it any more.
     Lost,
+    /// It has loaded CUDA, and none of its functions could be patched.
+    Unpatched,
     /// Its agent is another gpuscope's, and reads and writes memory of another form.
     Foreign,
     /// It lives in a container that we are not in: it would not find us.
@@ -84,6 +86,9 @@ impl Standby {
             Standby::Lost => {
                 "carries the agent, whose file in /dev/shm or /tmp is not to be found: it was removed, or the process has become another user or changed its root since"
             }
+            Standby::Unpatched => {
+                "carries the agent, and no function of CUDA was patched as it was loaded: gpuscope, which plans that, could not be run there or was of another version by then"
+            }
             Standby::Foreign => "carries the agent of another version of gpuscope",
             Standby::Elsewhere => "carries the agent, and lives in a container",
             Standby::Absent => "does not carry the agent: from inside, only what was started so is seen",
@@ -97,8 +102,12 @@ impl Standby {
         match self {
             Standby::Ready => format!("gpuscope trace -p {pid}, as its user"),
             Standby::Unready => "try again when it has".to_owned(),
-            Standby::Lost => "--engine kernel, as root".to_owned(),
+            Standby::Lost | Standby::Unpatched => "start it anew, or --engine kernel, as root".to_owned(),
             Standby::Foreign => match gpuscope_of(pid) {
+                Some(path) if std::env::current_exe().is_ok_and(|own| own == path) => {
+                    "this gpuscope has taken that one's place: start the program anew, or --engine kernel, as root"
+                        .to_owned()
+                }
                 Some(path) => format!("trace it by {}", path.display()),
                 None => "trace it by the gpuscope that it was started with".to_owned(),
             },
@@ -114,9 +123,10 @@ impl Standby {
 /// How process `pid` stands.
 #[must_use]
 pub fn of(pid: u32) -> Standby {
-    match door::build_behind(pid) {
-        Some(build) if build != folder::own_build() => Standby::Foreign,
+    match door::behind(pid) {
+        Some(page) if page.build != folder::own_build() => Standby::Foreign,
         Some(_) if is_elsewhere(pid) => Standby::Elsewhere,
+        Some(page) if page.patched == 0 && page.refused > 0 => Standby::Unpatched,
         Some(_) => Standby::Ready,
         None if door::has_made_one(pid) => Standby::Lost,
         None if folder_of(pid).is_some() => Standby::Unready,
@@ -242,15 +252,20 @@ fn linkers() -> Vec<u8> {
 /// the agent's folder, where that may be: who loads these files next needs no answer.
 ///
 /// # Errors
-/// It is no such memory.
-pub fn plan(fd: RawFd, folder: Option<&Path>, paths: &[PathBuf]) -> Result<()> {
+/// It is no such memory, or the agent in that folder is not ours.
+pub fn plan(fd: RawFd, folder: &Path, paths: &[PathBuf]) -> Result<()> {
     if fd <= 2 {
         bail!("descriptor {fd} is no memory of an agent");
+    }
+    // gpuscope's file may have been replaced since the program began: another agent reads plans of another form
+    let agent = fs::read(folder.join(AGENT.file)).context("failed to read the agent")?;
+    if agent != AGENT.bytes {
+        bail!("the agent in {} is of another version", folder.display());
     }
     // SAFETY: the agent has left it to this process alone
     let run = Run::over(unsafe { OwnedFd::from_raw_fd(fd) })?;
     let catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
-    let mut kept = folder.and_then(|folder| Kept::of(folder).ok());
+    let mut kept = Kept::of(folder).ok();
     for path in paths {
         // what is no file of ours stays as it is
         if let (Ok(planned), Some(kept)) = (plan_file(&run, &catalog, path), &mut kept)
