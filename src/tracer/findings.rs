@@ -102,7 +102,11 @@ impl Tracer {
     }
     /// The iterations of the programs, as far as they were followed. To be asked once, after the last row.
     pub(super) fn followed_steps(&mut self) -> Told {
+        let activities = self.report_activities();
+        let measured = activities.is_some_and(|report| !report.misses_some() && report.part_words().is_none());
         let diagnostics = self.findings.as_mut().ok().filter(|one| one.examiner.saw_calls());
-        diagnostics.map_or_else(Told::default, |one| std::mem::take(&mut one.steps).finish().told())
+        diagnostics.map_or_else(Told::default, |one| {
+            std::mem::take(&mut one.steps).finish().told(measured)
+        })
     }
 }

@@ -120,10 +120,15 @@ impl Awaited {
         });
     }
 
+    /// Whether what a device did may be a copy that is awaited; asked of all that it did.
+    pub(crate) fn may_be(&self, activity: &Record<'_>) -> bool {
+        activity.direction.is_some() && !self.0.is_empty()
+    }
+
     /// A device did something: the begin of a copy that is awaited says how long it had waited.
     pub(crate) fn began(&mut self, seen: &Seen<'_>, held: &mut Held) {
         let event = seen.event;
-        let Some((tid, at)) = cause(event).filter(|_| event.direction.is_some()) else {
+        let Some((tid, at)) = cause(event) else {
             return;
         };
         // the call that an activity names can be one within that which counts

@@ -128,7 +128,7 @@ pub struct Told {
 pub struct Slow {
     pub step: Step,
     pub differences: Vec<Difference>,
-    /// Allocated, and idle at least, beyond what is usual.
+    /// Allocated, and idle (measured as that of all steps), beyond what is usual.
     pub more_allocated_bytes: u64,
     pub more_idle_ns: u64,
     /// Calls may have been lost meanwhile: it may be several steps, and have done anything.
@@ -167,8 +167,10 @@ pub struct Steps {
     pub unusual: u64,
     pub unusual_ns: u64,
     pub longest_unusual: Vec<Step>,
-    /// Nothing that the process had submitted can have been running, in all these steps.
+    /// Nothing that the process had submitted can have been running, in all these steps; `idle_measured`: devices told of all that they
+    /// did, else it is so long at least.
     pub idle_ns: u64,
+    pub idle_measured: bool,
     /// Of the time from `from_ns` to `to_ns`, that in which calls were lost, or may have been.
     pub lost_ns: u64,
 }

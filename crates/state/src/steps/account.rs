@@ -2,7 +2,8 @@
 
 use super::anchor::Anchor;
 use super::cutter::Cutter;
-use super::detail::{Detail, Open};
+use super::detail::{By, Detail, Open, SAID_BY};
+use super::dry::Dry;
 use super::follower::{Follow, Followed};
 use super::lost::LostTimes;
 use super::piece::{Call, Piece, What};
@@ -20,8 +21,8 @@ const DURATIONS: usize = 1 << 16;
 const DETAILS: usize = 256;
 /// Steps that are told one by one.
 const SLOWEST: usize = 8;
-/// Idle gaps that are told of before the step is over in which they are.
-const PENDING: usize = 1024;
+/// Idle gaps that are told of before the step is over in which they are, by who says so.
+const PENDING: [usize; SAID_BY] = [1 << 10, 1 << 16];
 /// It is warm after so many steps in a row of at most so many tenths of the median.
 const WARM: usize = 3;
 const WARM_TENTHS: u64 = 15;
@@ -42,9 +43,19 @@ pub struct Account {
     durations: Sample<(u64, u64)>,
     later: Later,
     unusual: Vec<Step>,
-    pending: VecDeque<(i64, i64)>,
+    pending: [VecDeque<(i64, i64)>; SAID_BY],
+    devices: Devices,
     last_end: i64,
     count: u64,
+}
+
+/// What devices have told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Devices {
+    Nothing,
+    All,
+    /// Some is missing here.
+    Some,
 }
 
 /// Sums of steps behind the early ones.
@@ -56,7 +67,7 @@ struct Later {
     unusual: u64,
     unusual_ns: u64,
     /// Of all, usual or not.
-    idle_ns: u64,
+    idle_ns: [u64; SAID_BY],
 }
 
 impl Later {
@@ -83,9 +94,23 @@ impl Follow for Account {
             _ if piece.pid != self.pid() => {}
             _ if self.ranged.is_some() => self.cut_at_ranges(|ranged, out| ranged.take(piece, out)),
             What::Call(call) => self.call(piece, call),
-            What::Idle => self.gap(piece.at, piece.end),
+            What::Idle => self.gap(By::Rows, piece.at, piece.end),
             What::Range(_) => {}
         }
+    }
+
+    fn dried(&mut self, dry: Dry) {
+        if dry.pid != self.pid() {
+            return;
+        }
+        if self.devices == Devices::Nothing {
+            self.devices = Devices::All;
+        }
+        self.gap(By::Devices, dry.at, dry.end);
+    }
+
+    fn misses_dry(&mut self) {
+        self.devices = Devices::Some;
     }
 }
 
@@ -104,7 +129,8 @@ impl Account {
             durations: Sample::new(DURATIONS),
             later: Later::default(),
             unusual: Vec::new(),
-            pending: VecDeque::new(),
+            pending: Default::default(),
+            devices: Devices::Nothing,
             last_end: i64::MIN,
             count: 0,
         }
@@ -152,7 +178,7 @@ impl Account {
                         self.open.call(call, piece.ns());
                     }
                 }
-                What::Idle => self.gap(piece.at, piece.end),
+                What::Idle => self.gap(By::Rows, piece.at, piece.end),
                 What::Range(_) => {}
             },
         }
@@ -178,39 +204,58 @@ impl Account {
         }
     }
 
-    fn gap(&mut self, at: i64, end: i64) {
-        self.pending.push_back((at, end));
-        while let Some((at, end)) = self.pending.front().copied() {
-            if end > self.last_end && self.pending.len() < PENDING {
+    fn gap(&mut self, by: By, at: i64, end: i64) {
+        let place = by as usize;
+        self.pending[place].push_back((at, end));
+        while let Some((at, end)) = self.pending[place].front().copied() {
+            let is_early = end > self.last_end;
+            if is_early && self.pending[place].len() < PENDING[place] {
                 break;
             }
-            self.pending.pop_front();
-            self.idles(at, end);
+            if is_early && by == By::Devices {
+                self.devices = Devices::Some;
+            }
+            self.pending[place].pop_front();
+            self.idles(by, at, end);
         }
     }
 
-    fn idles(&mut self, at: i64, end: i64) {
+    fn idles(&mut self, by: By, at: i64, end: i64) {
         let later_from = self.early.last().map_or(i64::MAX, |last| last.step.end);
         let (from, to) = (at.max(later_from), end.min(self.last_end));
-        self.later
-            .idle_ns
-            .grow(u64::try_from(to.saturating_sub(from)).unwrap_or(0));
+        self.later.idle_ns[by as usize].grow(u64::try_from(to.saturating_sub(from)).unwrap_or(0));
         for details in [&mut self.early, &mut self.details.kept] {
             let first = details.partition_point(|detail| detail.step.end <= at);
             let within = details[first..].iter_mut().take_while(|detail| detail.step.at < end);
-            within.for_each(|detail| detail.idles(at, end));
+            within.for_each(|detail| detail.idles(by, at, end));
         }
-        self.slowest.iter_mut().for_each(|detail| detail.idles(at, end));
+        self.slowest.iter_mut().for_each(|detail| detail.idles(by, at, end));
     }
 
-    /// After the last row; `None`: there was no step. `since`: from when on there were rows, if not from the first.
-    pub(super) fn steps(mut self, names: &Interner, anchor: Anchor, since: Option<i64>) -> Option<Steps> {
+    /// Who says when devices had nothing to do. `measured`: what devices did was told of, all of it.
+    fn by(&self, measured: bool) -> By {
+        match measured && self.devices == Devices::All {
+            true => By::Devices,
+            false => By::Rows,
+        }
+    }
+
+    /// After the last row; `None`: there was no step. `since`: from when on there were rows, if not from the first. `measured`: see
+    /// [`Self::by`].
+    pub(super) fn steps(
+        mut self,
+        names: &Interner,
+        anchor: Anchor,
+        since: Option<i64>,
+        measured: bool,
+    ) -> Option<Steps> {
         if let Some(step) = self.cutter.finish() {
             self.close(step);
         }
         self.cut_at_ranges(Ranged::finish);
-        for (at, end) in std::mem::take(&mut self.pending) {
-            self.idles(at, end);
+        let by = self.by(measured && since.is_none());
+        for (at, end) in std::mem::take(&mut self.pending[by as usize]) {
+            self.idles(by, at, end);
         }
         let first = self.early.first()?.step.at;
         let cold = if since.is_some() { 0 } else { self.cold() };
@@ -229,7 +274,7 @@ impl Account {
             .collect();
         durations.sort_unstable();
         let typical = self.typical(cold);
-        let (sums, slowest) = (self.sums(cold), self.slowest(cold, typical.as_ref(), names));
+        let (sums, slowest) = (self.sums(cold), self.slowest(cold, typical.as_ref(), names, by));
         let unusual = self.unusual.iter().filter(|step| step.number > cold as u64);
         Some(Steps {
             count: self.count,
@@ -252,7 +297,8 @@ impl Account {
             unusual: sums.unusual,
             unusual_ns: sums.unusual_ns,
             longest_unusual: unusual.copied().collect(),
-            idle_ns: sums.idle_ns,
+            idle_ns: sums.idle_ns[by as usize],
+            idle_measured: by == By::Devices,
             lost_ns: 0,
             anchor: match &self.ranged {
                 Some(ranged) => ranged.told(),
@@ -274,7 +320,8 @@ impl Account {
         let mut sums = self.later;
         for detail in &self.early[cold..] {
             sums.take(&detail.step);
-            sums.idle_ns.grow(detail.idle_ns);
+            let idle = sums.idle_ns.iter_mut().zip(detail.idle_ns);
+            idle.for_each(|(sum, ns)| sum.grow(ns));
         }
         sums
     }
@@ -290,7 +337,8 @@ impl Account {
         Detail::median_of(&sample)
     }
 
-    fn slowest(&self, cold: usize, typical: Option<&Detail>, names: &Interner) -> Vec<Slow> {
+    fn slowest(&self, cold: usize, typical: Option<&Detail>, names: &Interner, by: By) -> Vec<Slow> {
+        let idle_ns = |detail: &Detail| detail.idle_ns[by as usize];
         let mut slowest: Vec<&Detail> = self.warm(cold).chain(&self.slowest).collect();
         slowest.sort_by_key(|detail| (std::cmp::Reverse(detail.step.ns()), detail.step.number));
         slowest.truncate(SLOWEST);
@@ -298,7 +346,7 @@ impl Account {
             step: detail.step,
             differences: typical.map_or_else(Vec::new, |typical| detail.differences(typical, names)),
             more_allocated_bytes: typical.map_or(0, |one| detail.allocated_bytes.saturating_sub(one.allocated_bytes)),
-            more_idle_ns: typical.map_or(0, |one| detail.idle_ns.saturating_sub(one.idle_ns)),
+            more_idle_ns: typical.map_or(0, |one| idle_ns(detail).saturating_sub(idle_ns(one))),
             lost: false,
         };
         slowest.into_iter().map(slow).collect()
@@ -315,9 +363,9 @@ fn keep_longest<T>(longest: &mut Vec<T>, one: T, ns: impl Fn(&T) -> u64) {
 }
 
 impl Followed<Account> {
-    /// What there is to tell of the steps of each process.
+    /// What there is to tell of the steps of each process. `measured`: where devices told of what they did, that is all of it.
     #[must_use]
-    pub fn told(self) -> Told {
+    pub fn told(self, measured: bool) -> Told {
         let Followed {
             cuts,
             names,
@@ -327,7 +375,7 @@ impl Followed<Account> {
         } = self;
         let found = cuts
             .into_iter()
-            .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since))
+            .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since, measured))
             .map(|steps| doubted(steps, &lost));
         Told {
             found: found.collect(),

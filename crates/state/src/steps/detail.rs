@@ -30,9 +30,18 @@ pub(crate) struct Detail {
     pub allocated_bytes: u64,
     /// Some thread of the process was in a call.
     in_calls_ns: u64,
-    /// Nothing that the process had submitted can have been running.
-    pub idle_ns: u64,
+    /// Nothing that the process had submitted can have been running, by who says so.
+    pub(super) idle_ns: [u64; SAID_BY],
 }
+
+/// Who says that devices had nothing to do: rows of idle time, of 20 µs and more; or devices, which told of all that they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Rows,
+    Devices,
+}
+
+pub(super) const SAID_BY: usize = 2;
 
 /// A step that is under way.
 #[derive(Debug, Clone)]
@@ -88,7 +97,7 @@ impl Open {
             parts: open.parts,
             allocated_bytes: open.allocated_bytes,
             in_calls_ns: open.in_calls_ns.min(step.ns()),
-            idle_ns: 0,
+            idle_ns: [0; SAID_BY],
         }
     }
 }
@@ -122,7 +131,7 @@ impl Detail {
             parts,
             allocated_bytes: middle(&|detail| detail.allocated_bytes),
             in_calls_ns: ns.saturating_sub(outside_ns),
-            idle_ns: middle(&|detail| detail.idle_ns),
+            idle_ns: std::array::from_fn(|by| middle(&|detail| detail.idle_ns[by])),
         })
     }
 
@@ -158,8 +167,8 @@ impl Detail {
         u64::try_from(to.saturating_sub(from)).unwrap_or(0)
     }
 
-    pub(super) fn idles(&mut self, at: i64, end: i64) {
+    pub(super) fn idles(&mut self, by: By, at: i64, end: i64) {
         let ns = self.overlap(at, end);
-        self.idle_ns.grow(ns);
+        self.idle_ns[by as usize].grow(ns);
     }
 }

@@ -4,6 +4,7 @@
 //! so: who can read the rows once more begins again with [`Follower::at`].
 
 use super::anchor::Anchor;
+use super::dry::{Devices, Dry};
 use super::finder::{Finder, Found};
 use super::lost::LostTimes;
 use super::piece::{Piece, Pieces};
@@ -26,12 +27,17 @@ pub trait Follow {
     fn of(anchor: &Anchor) -> Self;
     /// The next row.
     fn take(&mut self, piece: &Piece);
+    /// Devices had nothing to do, as they told it.
+    fn dried(&mut self, _: Dry) {}
+    /// When they had not is not known from the first row on.
+    fn misses_dry(&mut self) {}
 }
 
 /// Follows the steps of a trace. Of bounded memory.
 #[derive(Debug)]
 pub struct Follower<T> {
     pieces: Pieces,
+    devices: Devices,
     /// `None`: what is cut at is known.
     finder: Option<Finder>,
     /// All so far; `None`: they were more than `most`.
@@ -70,6 +76,7 @@ impl<T> Default for Follower<T> {
     fn default() -> Follower<T> {
         Follower {
             pieces: Pieces::default(),
+            devices: Devices::default(),
             finder: Some(Finder::default()),
             first: Some(Vec::new()),
             most: KEPT,
@@ -128,6 +135,10 @@ impl<T: Follow> Follower<T> {
     fn begin(&self, anchor: &Anchor) -> Cut<T> {
         let mut to = T::of(anchor);
         self.first.iter().flatten().for_each(|piece| to.take(piece));
+        match self.devices.kept() {
+            Some(kept) => kept.iter().for_each(|dry| to.dried(*dry)),
+            None => to.misses_dry(),
+        }
         Cut {
             anchor: anchor.clone(),
             since: self.first.is_none().then_some(self.latest),
@@ -156,6 +167,7 @@ impl<T: Follow> Follower<T> {
         if self.first.as_ref().is_some_and(|first| first.len() == self.most) {
             self.look();
             self.first = None;
+            self.devices.forget();
         }
         if let Some(first) = &mut self.first {
             first.push(piece);
@@ -210,6 +222,10 @@ impl<T: Follow> Taker for Follower<T> {
     fn take(&mut self, event: &Record<'_>) {
         if event.kind == Kind::Lost {
             self.lost.take(event);
+        }
+        if let Some(dry) = self.devices.take(event) {
+            self.cuts.iter_mut().for_each(|cut| cut.to.dried(dry));
+            self.devices.keep(dry);
         }
         let Some(piece) = self.pieces.of(event) else { return };
         if let Some(finder) = &mut self.finder {

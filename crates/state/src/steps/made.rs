@@ -88,7 +88,7 @@ impl Calls {
     }
 
     pub(super) fn steps(&self) -> Steps {
-        self.followed().told().found.into_iter().next().expect("steps")
+        self.followed().told(true).found.into_iter().next().expect("steps")
     }
 }
 

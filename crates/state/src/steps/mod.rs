@@ -10,6 +10,7 @@ mod anchor;
 mod candidate;
 mod cutter;
 mod detail;
+mod dry;
 mod finder;
 mod follower;
 mod lost;

@@ -63,7 +63,7 @@ proptest! {
         for follower in [Follower::<Account>::default(), Follower::at(vec![Training::usual().calls().anchor()])] {
             let mut follower = follower;
             rows.iter().for_each(|row| follower.take(row));
-            prop_assert!(follower.finish().told().found.iter().all(|steps| steps.count > 0));
+            prop_assert!(follower.finish().told(true).found.iter().all(|steps| steps.count > 0));
         }
     }
 

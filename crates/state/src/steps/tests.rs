@@ -3,7 +3,7 @@
 use super::made::{BACKWARD, Calls, LAYER, MAIN, Training};
 use super::{Account, Followed, Follower};
 use crate::catalog::Class;
-use crate::model::step::{Origin, Where};
+use crate::model::step::{Origin, Steps, Where};
 use crate::record::{Kind, Record, Taker};
 
 const MS: i64 = 1_000_000;
@@ -237,7 +237,7 @@ fn a_hole_of_lost_calls_is_not_a_slow_step_that_something_is_known_of() {
     let mut follower = Follower::<Account>::default();
     calls.rows.iter().for_each(|row| follower.take(row));
     follower.take(&Record::lost("cuLaunchKernel", 40, slow.at + MS, slow.at + 3 * MS));
-    let steps = follower.finish().told().found.remove(0);
+    let steps = follower.finish().told(true).found.remove(0);
     assert_eq!(steps.lost_ns, 2 * MS as u64);
     assert!(steps.slowest[0].lost && !steps.slowest[1].lost);
 }
@@ -258,8 +258,57 @@ fn idle_time_belongs_to_the_step_it_is_in_though_it_is_told_later() {
         }
         follower.take(row);
     }
-    let steps = follower.finish().told().found.remove(0);
+    let steps = follower.finish().told(true).found.remove(0);
     assert_eq!((steps.slowest[0].more_idle_ns, steps.idle_ns), (5_000_000, 5_000_000));
+}
+
+/// Steps of which devices do each launch half a microsecond after its call; `told`: they have told of all that they did.
+fn executed(told: bool) -> Steps {
+    let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
+    let mut follower = Follower::<Account>::default();
+    let ran = |at: i64| Record {
+        ns: Some(1_000),
+        ..Record::new(Kind::Gpu, at, MAIN)
+    };
+    let mut later = std::collections::VecDeque::new();
+    for row in &calls.rows {
+        follower.take(row);
+        if row.class == Class::Launch {
+            later.push_back(row.at + 500);
+        }
+        // what devices did is told of behind later calls
+        if later.len() > 30 {
+            follower.take(&ran(later.pop_front().unwrap()));
+        }
+    }
+    later.into_iter().for_each(|at| follower.take(&ran(at)));
+    follower.finish().told(told).found.remove(0)
+}
+
+#[test]
+fn where_devices_told_of_all_that_they_did_idle_time_is_what_is_left_however_short_its_pieces() {
+    let steps = executed(true);
+    assert!(steps.idle_measured);
+    let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
+    let launches = calls.rows.iter().filter(|row| row.class == Class::Launch);
+    let begins: Vec<i64> = launches.map(|row| row.at + 500).collect();
+    let within = begins.iter().filter(|at| (steps.from_ns..steps.to_ns).contains(at));
+    // behind the last of what they did nothing is known to follow
+    let until = begins.last().unwrap() + 1_000;
+    let left = steps.from_ns.abs_diff(until) - 1_000 * within.count() as u64;
+    // a microsecond lies between each two steps
+    assert!(
+        (left - 1_000 * steps.count..=left).contains(&steps.idle_ns),
+        "{} of {left}",
+        steps.idle_ns
+    );
+    assert_eq!(steps.slowest[0].more_idle_ns / 1_000_000, 7);
+}
+
+#[test]
+fn where_some_of_what_they_did_is_missing_rows_of_idle_time_say_how_much_it_is_at_least() {
+    let steps = executed(false);
+    assert_eq!((steps.idle_measured, steps.idle_ns), (false, 0));
 }
 
 #[test]
@@ -289,9 +338,9 @@ fn what_is_found_late_is_told_from_then_on_and_read_again_as_if_it_had_been_know
     .calls();
     let late = followed(&calls, Follower::keeping(100));
     let again = late.again.clone().expect("rows that were not kept");
-    let steps = late.told().found.remove(0);
+    let steps = late.told(true).found.remove(0);
     assert!(steps.since_ns.is_some() && (1..200).contains(&steps.count), "{steps:?}");
-    let whole = followed(&calls, Follower::at(again)).told().found.remove(0);
+    let whole = followed(&calls, Follower::at(again)).told(true).found.remove(0);
     let at_once = calls.steps();
     assert_eq!(format!("{whole:?}"), format!("{at_once:?}"));
     assert_eq!((whole.count, whole.since_ns), (200, None));

@@ -59,7 +59,7 @@ impl StepTally {
             StepTally::Off => return Iterations::default(),
         };
         Iterations {
-            told: followed.told(),
+            told: followed.told(!report.run.records_missing),
             steady: (from, from.saturating_add_unsigned(report.run.steady_ns)),
         }
     }
@@ -69,9 +69,17 @@ impl Iterations {
     /// `2,003 of 10.7 ms in the median (inferred)`.
     pub(super) fn fact(&self) -> Option<String> {
         let steps = self.told.found.first()?;
-        let idle = format!("GPU idle at least {} in them", at_least(steps.idle_ns, steps.span_ns()));
+        let share = at_least(steps.idle_ns, steps.span_ns());
+        let idle = match steps.idle_measured {
+            true => format!("GPU idle {share} in them (measured)"),
+            false => format!("GPU idle at least {share} in them"),
+        };
+        let whose = match self.told.found.len() {
+            1 => String::new(),
+            _ => format!(" of process {}", steps.anchor.pid),
+        };
         Some(format!(
-            "{} of {} in the median ({}), {idle}",
+            "{}{whose} of {} in the median ({}), {idle}",
             count(steps.usual),
             duration(steps.median_ns),
             certainty(steps)
@@ -107,8 +115,8 @@ pub(super) fn evidence(steps: &Steps) -> String {
     )
 }
 
-/// What took longer in a step than in others; not escaped.
-pub(super) fn differences(slow: &Slow) -> String {
+/// What took longer in a step of `steps` than in others; not escaped.
+pub(super) fn differences(steps: &Steps, slow: &Slow) -> String {
     if slow.lost {
         return "calls were lost meanwhile: what it did is not known".to_owned();
     }
@@ -117,7 +125,8 @@ pub(super) fn differences(slow: &Slow) -> String {
         words.push(format!("{} allocated", bytes(slow.more_allocated_bytes)));
     }
     if slow.more_idle_ns > slow.step.ns() / 10 {
-        words.push(format!("GPU idle at least {}", duration(slow.more_idle_ns)));
+        let least = if steps.idle_measured { "" } else { "at least " };
+        words.push(format!("GPU idle {least}{}", duration(slow.more_idle_ns)));
     }
     words.join("; ")
 }

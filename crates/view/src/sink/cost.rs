@@ -71,7 +71,7 @@ fn headline(cost: &Cost, seconds: f64, processes: usize) -> String {
     let most = if cost.several_threads { "at most " } else { "" };
     let time = match processes {
         0 | 1 => duration(all),
-        _ => format!("{} in all {processes}", duration(all)),
+        _ => format!("{} in all {processes} processes", duration(all)),
     };
     let slowdown = cost.slowdown(seconds);
     if cost.several_threads && slowdown >= 10.0 {
@@ -212,7 +212,7 @@ mod tests {
         );
         assert_eq!(
             headline(&cost(), 600.0, 3),
-            "Tracing slowed the busiest process by about 0.1 % or less (4.5 ms in all 3)"
+            "Tracing slowed the busiest process by about 0.1 % or less (4.5 ms in all 3 processes)"
         );
         assert!(headline(&cost(), 0.0046, 1).contains("by about 1,000 % or more (4.5 ms)"));
         assert_eq!(

@@ -128,7 +128,7 @@ fn object(steps: &Steps) -> Value {
         "from_ns": steps.from_ns, "to_ns": steps.to_ns,
         "usual": steps.usual, "usual_ns": steps.usual_ns, "median_ns": steps.median_ns, "p99_ns": steps.p99_ns,
         "min_ns": steps.min_ns, "max_ns": steps.max_ns, "one_of": steps.one_of,
-        "idle_ns": steps.idle_ns, "lost_ns": steps.lost_ns,
+        "idle_ns": steps.idle_ns, "idle_measured": steps.idle_measured, "lost_ns": steps.lost_ns,
         "outside_ns": steps.outside_ns,
         "slowest": steps.slowest.iter().map(slow).collect::<Value>(),
         "unusual": {
@@ -210,6 +210,7 @@ mod tests {
             unusual_ns: 9_000_000,
             longest_unusual: Vec::new(),
             idle_ns: 0,
+            idle_measured: false,
             lost_ns: 0,
         }
     }

@@ -38,7 +38,9 @@ impl Rule for PageableCopy {
     fn take(&mut self, seen: &Seen<'_>) {
         let event = seen.event;
         if event.kind == Kind::Gpu {
-            if let Some((_, held)) = self.copies.of(seen) {
+            if self.awaited.may_be(event)
+                && let Some((_, held)) = self.copies.of(seen)
+            {
                 self.awaited.began(seen, held);
             }
             return;

@@ -63,7 +63,9 @@ impl Rule for SyncCopy {
             return;
         }
         if event.kind == Kind::Gpu {
-            if let Some((_, sum)) = self.copies.of(seen) {
+            if self.awaited.may_be(event)
+                && let Some((_, sum)) = self.copies.of(seen)
+            {
                 self.awaited.began(seen, &mut sum.held);
             }
             return;

@@ -40,7 +40,7 @@ fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
     ];
     let limit_ns = steps.median_ns.saturating_add(steps.median_ns / 100 * SLOWER_PERCENT);
     let slower = steps.slowest.iter().filter(|slow| slow.step.ns() > limit_ns);
-    let table = Table::flat(columns, slower.map(|slow| row(slow, steps.median_ns))).of("slow step");
+    let table = Table::flat(columns, slower.map(|slow| row(steps, slow))).of("slow step");
     Section {
         title: several.then(|| format!("Steps, process {}", steps.anchor.pid)),
         about: format!(
@@ -73,10 +73,14 @@ fn lines(told: &Iterations, steps: &Steps) -> Vec<String> {
         told.coverage(steps),
         evidence(steps)
     ));
+    let idle = share_words(steps.idle_ns, steps.span_ns());
+    let idle = match steps.idle_measured {
+        true => format!("{idle}, measured"),
+        false => format!("at least {idle}"),
+    };
+    let outside = steps.outside_ns.map_or_else(|| "-".to_owned(), duration);
     lines.push(format!(
-        "in them the GPU was idle for at least {}; the host in no CUDA call: {} a step",
-        share_words(steps.idle_ns, steps.span_ns()),
-        steps.outside_ns.map_or_else(|| "-".to_owned(), duration)
+        "in them the GPU was idle for {idle}; the host in no CUDA call: {outside} a step"
     ));
     lines
 }
@@ -108,12 +112,12 @@ fn unusual(steps: &Steps) -> Option<String> {
     ))
 }
 
-fn row(slow: &Slow, median_ns: u64) -> Vec<Cell> {
+fn row(steps: &Steps, slow: &Slow) -> Vec<Cell> {
     vec![
         Cell::Count(slow.step.number),
         Cell::Duration(slow.step.ns()),
-        Cell::Duration(slow.step.ns().saturating_sub(median_ns)),
+        Cell::Duration(slow.step.ns().saturating_sub(steps.median_ns)),
         Cell::Moment(slow.step.at),
-        Cell::Text(differences(slow)),
+        Cell::Text(differences(steps, slow)),
     ]
 }
