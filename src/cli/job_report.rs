@@ -20,7 +20,7 @@ It asks gpuscope serve, which has to run on the node with labels that tell jobs 
 or --labels job,… for all schedulers. Series of a job stay for an hour after its end (--retain). What it says are \
 bounds, from calls alone: docs/serve.md, Waste.
 
-Exit status: 0 done, also if the job did nothing with GPUs; 1 an exporter does not answer; 2 wrong usage.";
+Exit status: 0 done, also if the job did nothing with GPUs; 1 an exporter does not answer (the report is of the others); 2 wrong usage.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum JobFormat {

@@ -3,8 +3,9 @@
 use super::rights;
 use super::writer::Page;
 use crate::cli::{JobFormat, JobReportArgs};
+use crate::output::say;
 use crate::owner;
-use crate::refusal::Usage;
+use crate::refusal::{self, Usage};
 use crate::serve::job::{self, Metrics, Wanted};
 use crate::text::quantity::escaped;
 use anyhow::{Context, Result, bail};
@@ -16,25 +17,43 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Asks each exporter, gives up its rights, reads what they have said, adds up, writes.
+/// Asks each exporter, gives up its rights, reads what they have said, adds up, writes: what is there, also where one says nothing.
 ///
 /// # Errors
 /// No job is named; an exporter does not answer; nothing can be written.
 pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
     let wanted = wanted(args)?;
-    let texts = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
+    let texts: Vec<Result<String>> = args.from.iter().map(|from| ask(from)).collect();
     let to = Page::begin(&args.output)?;
     rights::for_reading();
-    let nodes = args.from.iter().zip(&texts).map(|(from, text)| metrics(from, text));
-    let nodes = nodes.collect::<Result<Vec<_>>>()?;
-    let figures = job::figures(&nodes, &wanted);
+    let read = args.from.iter().zip(texts).map(|(from, text)| metrics(from, &text?));
+    let (mut nodes, mut silent) = (Vec::new(), Vec::new());
+    for node in read {
+        match node {
+            Ok(node) => nodes.push(node),
+            Err(error) => silent.push(error),
+        }
+    }
+    if nodes.is_empty()
+        && let Some(error) = silent.pop()
+    {
+        return Err(error);
+    }
+    let mut figures = job::figures(&nodes, &wanted);
+    figures.miss(silent.len());
     let page = match args.format {
         JobFormat::Text => job::text(&figures, &wanted),
         JobFormat::Markdown => job::markdown(&figures, &wanted),
         JobFormat::Json => job::json(&figures, &wanted),
     };
     to.write(&page)?;
-    Ok(ExitCode::SUCCESS)
+    for error in &silent {
+        say(format_args!("gpuscope: {}", refusal::message(error)));
+    }
+    match silent.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::FAILURE),
+    }
 }
 
 fn metrics(from: &str, text: &str) -> Result<Metrics> {
@@ -77,11 +96,9 @@ fn label(text: &str) -> Result<(String, String)> {
 
 fn ask(from: &str) -> Result<String> {
     if from.starts_with("http://") || from.starts_with("https://") {
-        over_http(from).with_context(|| {
-            format!(
-                "failed to ask {}\nhint: does gpuscope serve run there, and answer at that address?",
-                escaped(from)
-            )
+        over_http(from).map_err(|error| {
+            let hint = cure(&error);
+            error.context(format!("failed to ask {}\nhint: {hint}", escaped(from)))
         })
     } else {
         of_file(from).with_context(|| {
@@ -90,6 +107,16 @@ fn ask(from: &str) -> Result<String> {
                 escaped(from)
             )
         })
+    }
+}
+
+/// What to do where an exporter does not say what it knows.
+fn cure(error: &anyhow::Error) -> &'static str {
+    match error.downcast_ref::<ureq::Error>() {
+        Some(ureq::Error::StatusCode(401 | 403)) => {
+            "it wants to know who asks: curl with what it needs, piped to gpuscope job-report --from -"
+        }
+        _ => "does gpuscope serve run there, and answer at that address?",
     }
 }
 

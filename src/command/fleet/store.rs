@@ -118,6 +118,12 @@ impl Store {
                 "it refuses: {}\nhint: if that is too much for it, ask for less: --since 1d, --user NAME",
                 escaped(&why)
             ),
+            (300..=399, Wrong::NotPrometheus) => anyhow!(
+                "it sends to another address (HTTP {status}), which is not followed\nhint: name that address itself, such as https:// in place of http://"
+            ),
+            (500..=599, Wrong::NotPrometheus) => anyhow!(
+                "what stands before it cannot answer (HTTP {status})\nhint: try again when Prometheus is up, or ask it without what stands before it"
+            ),
             (_, Wrong::NotPrometheus) => anyhow!(
                 "it does not answer as Prometheus does (HTTP {status})\nhint: the address is that before /api/v1, such as http://prometheus:9090; of Mimir it ends with /prometheus"
             ),

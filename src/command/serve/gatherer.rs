@@ -14,7 +14,7 @@ use crate::output::say;
 use crate::owner::Directory;
 use crate::probe;
 use crate::serve::config::Config;
-use crate::serve::gather::{self, Own, Traced};
+use crate::serve::gather::{self, KnownGpus, Own, Traced};
 use crate::serve::keep::Asks;
 use crate::serve::metric::{Collector, Sample};
 use crate::tracer::{Census, Scope, Tracer, own_usage};
@@ -39,6 +39,7 @@ pub(in crate::command) struct Gatherer {
     reserving: Option<Reserving>,
     /// `None`: nothing is kept.
     keeping: Option<Keeping>,
+    gpus: KnownGpus,
     /// Seconds since 1970.
     started_at: f64,
 }
@@ -91,6 +92,7 @@ impl Gatherer {
             faults,
             reserving: sources::reserving(config),
             keeping: keeping.transpose()?.flatten(),
+            gpus: KnownGpus::default(),
             started_at: clock_now().start_unix_ns as f64 / 1e9,
         })
     }
@@ -141,12 +143,13 @@ impl Gatherer {
         let census = self.census(config);
         let latest = self.sampler.as_ref().and_then(|sampler| sampler.latest());
         let telemetry = latest.filter(|telemetry| self.hardware.of(Some(telemetry)).is_some());
-        let mut samples = self.traced(config, census.as_ref(), telemetry.as_deref());
+        telemetry.iter().for_each(|telemetry| self.gpus.note(telemetry));
+        let mut samples = self.traced(config, census.as_ref());
         if let Some(telemetry) = telemetry.as_deref() {
             samples.extend(self.device_samples(telemetry));
         }
         if let Some(reserving) = self.reserving.as_mut() {
-            samples.extend(reserving.samples(telemetry.as_deref(), config));
+            samples.extend(reserving.samples(self.gpus.all(), config));
         }
         let faults = self.faults.iter();
         samples.extend(faults.flat_map(|faults| faults.xids().samples(telemetry.as_deref())));
@@ -169,14 +172,14 @@ impl Gatherer {
             .ok()
     }
 
-    fn traced(&self, config: &Config, census: Option<&Census>, telemetry: Option<&Telemetry>) -> Vec<Sample> {
+    fn traced(&self, config: &Config, census: Option<&Census>) -> Vec<Sample> {
         let Some((census, tracer)) = census.zip(self.tracer.as_ref()) else {
             return Vec::new();
         };
         let traced = Traced {
             census,
             catalog: tracer.catalog(),
-            gpus: &telemetry.map(gather::gpus).unwrap_or_default(),
+            gpus: self.gpus.all(),
         };
         let mut samples = traced.samples(&config.collect);
         samples.extend(gather::tracing(census));

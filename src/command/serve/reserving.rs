@@ -7,7 +7,7 @@ use crate::owner::container::Names;
 use crate::owner::{Directory, Owner, Whereabouts, cgroup};
 use crate::reserved::{Answer, DeviceName, Holder, KubeletSocket, Reservation, SlurmJobs};
 use crate::serve::config::Config;
-use crate::serve::gather::{self, Asked};
+use crate::serve::gather::{self, Asked, Gpu};
 use crate::serve::metric::Sample;
 use std::collections::HashMap;
 use std::path::Path;
@@ -78,8 +78,8 @@ impl Reserving {
         of_pods.into_iter().chain(self.jobs.reservations()).collect()
     }
 
-    /// All samples. Where NVML has not answered for long, nothing is known to be reserved.
-    pub(super) fn samples(&mut self, telemetry: Option<&Telemetry>, config: &Config) -> Vec<Sample> {
+    /// All samples; `gpus`: how labels name devices. Where NVML has not answered for long, nothing is known to be reserved.
+    pub(super) fn samples(&mut self, gpus: &HashMap<String, Gpu>, config: &Config) -> Vec<Sample> {
         let now = monotonic_ns();
         if self
             .round
@@ -97,7 +97,7 @@ impl Reserving {
                 .map(|answer| answer != Answer::Unknown),
             unknown: self.unknown,
         };
-        gather::reserved(&self.reserved, asked, &telemetry.map(gather::gpus).unwrap_or_default())
+        gather::reserved(&self.reserved, asked, gpus)
     }
 
     /// Why it is not known what is reserved.

@@ -18,8 +18,18 @@ pub(super) fn chapters(figures: &Figures, span: &Span) -> Vec<Chapter> {
     let mut chapters = vec![
         hours(figures, span),
         jobs(figures),
-        groups("users", "Users", &figures.users, |group| &group.who.user),
-        groups("programs", "Programs", &figures.programs, |group| &group.who.program),
+        groups(
+            figures,
+            ("users", "Users"),
+            |figures| &figures.users,
+            |group| &group.who.user,
+        ),
+        groups(
+            figures,
+            ("programs", "Programs"),
+            |figures| &figures.programs,
+            |group| &group.who.program,
+        ),
         nodes(figures),
     ];
     chapters
@@ -38,8 +48,9 @@ pub(super) fn idle_cell(idle: Idle) -> Cell {
     }
 }
 
+/// Of several programs on one GPU each counts: what they add up to can be more than there was, and is no share of it.
 fn share(part: f64, whole: f64) -> Cell {
-    Cell::of((whole > 0.0).then(|| part / whole), Cell::Share)
+    Cell::of((whole > 0.0 && part <= whole).then(|| part / whole), Cell::Share)
 }
 
 fn hours(figures: &Figures, span: &Span) -> Chapter {
@@ -86,7 +97,7 @@ fn of_reasons(figures: &Figures) -> Vec<Vec<Cell>> {
     let row = |idle: Idle, words: String| vec![idle_cell(idle), share(idle.seconds(), all), Cell::Text(words)];
     let mut rows = vec![row(
         figures.idle(),
-        "surely without work, while a program used them or somebody had reserved them".to_owned(),
+        "surely without work of the program that used them, or of who had reserved them; of several programs on one GPU each counts".to_owned(),
     )];
     let mut reasons: Vec<_> = figures.reasons.iter().collect();
     reasons.sort_by(|one, other| other.1.seconds().total_cmp(&one.1.seconds()));
@@ -115,7 +126,7 @@ fn jobs(figures: &Figures) -> Chapter {
         Column::text("mostly").after(": "),
     ];
     let rows = shown.map(|job| {
-        let mut cells = amounts(job);
+        let mut cells = amounts(job, figures);
         cells.extend([
             leading(&job.who.job, "no job"),
             named(&job.who.user),
@@ -174,10 +185,10 @@ fn advice(number: usize, job: &Group) -> String {
     )
 }
 
-fn amounts(group: &Group) -> Vec<Cell> {
+fn amounts(group: &Group, figures: &Figures) -> Vec<Cell> {
     let any = |number: f64, cell: Cell| if number > 0.0 { cell } else { Cell::Unknown };
     let used = group.used_seconds();
-    let share = match used > 0.0 {
+    let share = match used > 0.0 && !figures.use_is_cut {
         true if group.idle().inferred > 0.0 => Cell::Share(group.idle_seconds / used),
         true => Cell::AtLeast(Box::new(Cell::Share(group.idle_seconds / used))),
         // it is not among the largest, which alone were asked for
@@ -213,7 +224,12 @@ fn mostly(group: &Group) -> Cell {
     Cell::of(group.chief_reason(), |reason| Cell::Text(reason.to_owned()))
 }
 
-fn groups(id: &'static str, name: &'static str, all: &[Group], whose: fn(&Group) -> &String) -> Chapter {
+fn groups(
+    figures: &Figures,
+    (id, name): (&'static str, &'static str),
+    of: fn(&Figures) -> &[Group],
+    whose: fn(&Group) -> &String,
+) -> Chapter {
     let columns = vec![
         Column::number("without work").bar(),
         Column::number("of their time"),
@@ -222,9 +238,9 @@ fn groups(id: &'static str, name: &'static str, all: &[Group], whose: fn(&Group)
         Column::text(if id == "users" { "user" } else { "program" }),
         Column::text("mostly").after(": "),
     ];
-    let shown = all.iter().filter(|group| group.idle().seconds() > 0.0);
+    let shown = of(figures).iter().filter(|group| group.idle().seconds() > 0.0);
     let rows = shown.map(|group| {
-        let mut cells = amounts(group);
+        let mut cells = amounts(group, figures);
         cells.extend([leading(whose(group), "no label says whose"), mostly(group)]);
         cells
     });

@@ -75,6 +75,8 @@ pub struct Figures {
     pub programs: Vec<Group>,
     /// Of these, what of the idle time is not in any group: they were too many.
     pub rest_seconds: f64,
+    /// Time of use is of the largest sets of labels alone.
+    pub use_is_cut: bool,
     pub nodes: Vec<Node>,
     pub versions: Vec<(String, u64)>,
     pub drivers: Vec<(String, u64)>,
@@ -152,6 +154,9 @@ pub fn figures(answers: &Answers, span: &Span) -> Figures {
         ..Figures::default()
     };
     figures.rest_seconds = rest(answers, &figures);
+    figures.use_is_cut = [Question::Idle, Question::NotIdle]
+        .into_iter()
+        .any(|question| of(answers, question).count() >= MOST_SETS);
     figures
 }
 

@@ -10,6 +10,8 @@ pub(crate) const MOST_SETS: usize = 5000;
 const MOMENTS: u64 = 336;
 /// No gauge is looked at more often: nobody scrapes more seldom than this without gaps.
 const SHORTEST_STEP_SECONDS: u64 = 300;
+/// What `--keep` alone tells is in no number here.
+const NOT_OF_BLACK_BOX: &str = "reason!=\"call_ring\"";
 /// Who something is counted for, of all labels there are; what is not there is empty.
 const WHO: &str = "user, batch_job, slurm_job, namespace, pod, program, comm";
 
@@ -163,7 +165,10 @@ impl Question {
             Question::NotIdle => span.largest(WHO, &work::GPU_BUSY_AT_MOST_SECONDS, ""),
             Question::HiddenWaits => span.largest(WHO, &work::HIDDEN_WAIT_SECONDS, ""),
             Question::PageableBytes => span.largest(WHO, &work::COPY_BYTES, "host_memory=\"pageable\""),
-            Question::LostRecords => format!("sum by (instance) ({}) > 0", span.grown(&own::LOST_RECORDS, "")),
+            Question::LostRecords => format!(
+                "sum by (instance) ({}) > 0",
+                span.grown(&own::LOST_RECORDS, NOT_OF_BLACK_BOX)
+            ),
             Question::Gaps => format!("sum by (instance) ({}) > 0", own::COVERAGE_GAPS.name),
         }
     }

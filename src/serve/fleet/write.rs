@@ -92,6 +92,12 @@ pub(super) fn notes(figures: &Figures, span: &Span) -> Vec<String> {
         (idle.inferred > 0.0).then(|| {
             format!("{} of {} are no bound: these processes ran before gpuscope came", hours(idle.inferred), idle_cell(idle).words())
         }),
+        figures.use_is_cut.then(|| {
+            format!("time of use is of the {} largest sets of labels alone: shares of it are not told", count(MOST_SETS as u64))
+        }),
+        (idle.seconds() > figures.gpu_seconds() && figures.gpu_seconds() > 0.0).then(|| {
+            "programs on the same GPU were idle at the same time, and each counts: together they were so for longer than there were GPUs".to_owned()
+        }),
         (figures.rest_seconds > 0.0).then(|| {
             format!("{} are of others than the {} largest sets of labels, which alone have names here", hours(figures.rest_seconds), count(MOST_SETS as u64))
         }),

@@ -42,6 +42,29 @@ pub(crate) struct Traced<'a> {
     pub gpus: &'a HashMap<String, Gpu>,
 }
 
+/// All devices that NVML has ever known, by UUID: a counter keeps its labels though its device has fallen off the bus, or NVML does not
+/// answer for a while.
+#[derive(Debug, Default)]
+pub(crate) struct KnownGpus(HashMap<String, Gpu>);
+
+/// Devices, and parts of them that are made anew again and again.
+const MOST_KNOWN: usize = 4096;
+
+impl KnownGpus {
+    /// Those that NVML knows now.
+    pub(crate) fn note(&mut self, telemetry: &Telemetry) {
+        if self.0.len() > MOST_KNOWN {
+            self.0.clear();
+        }
+        self.0.extend(gpus(telemetry));
+    }
+
+    #[must_use]
+    pub(crate) fn all(&self) -> &HashMap<String, Gpu> {
+        &self.0
+    }
+}
+
 /// The devices that NVML knows, and their MIG devices, by UUID.
 #[must_use]
 pub(crate) fn gpus(telemetry: &Telemetry) -> HashMap<String, Gpu> {

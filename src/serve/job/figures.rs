@@ -20,6 +20,8 @@ pub struct Figures {
     /// Exporters that were asked, and those that know the job.
     pub nodes: usize,
     pub nodes_with_job: usize,
+    /// Exporters that did not answer: what they know is missing.
+    pub silent_nodes: usize,
     /// Whether any says for how long it used its GPUs.
     pub knows_use: bool,
     /// Of its processes, from first work to last, added up: surely idle, and the rest.
@@ -85,6 +87,12 @@ impl Figures {
         let waits = self.waits_at.entry(line).or_default();
         waits.waiting.note(hidden, Some(seconds));
         waits.what.insert(what.to_owned());
+    }
+
+    /// So many more exporters were asked, and did not answer.
+    pub(crate) fn miss(&mut self, exporters: usize) {
+        self.nodes += exporters;
+        self.silent_nodes += exporters;
     }
 
     /// GPU-seconds without work, at least.

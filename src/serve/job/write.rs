@@ -79,7 +79,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         .collect();
     let report = object!({
         "job": wanted.job, "labels": labels,
-        "nodes": figures.nodes, "nodes_with_job": figures.nodes_with_job,
+        "nodes": figures.nodes, "nodes_with_job": figures.nodes_with_job, "silent_nodes": figures.silent_nodes,
         "reserved_gpu_seconds": figures.reserved_seconds, "reserved_bound_gpu_seconds": figures.reserved_bound_seconds,
         "used_seconds": figures.used_seconds(), "idle_at_least_seconds": figures.idle_seconds,
         "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
@@ -171,7 +171,7 @@ fn share(figures: &Figures) -> String {
     let share = figures.idle_seconds / figures.used_seconds();
     match share.is_finite() {
         true => format!(
-            "GPUs, at least; processes had nothing for theirs in {:.0} % of the time in use",
+            "GPUs, at least, of each process by itself; they had nothing for theirs in {:.0} % of the time in use",
             share * 100.0
         ),
         false => "GPUs, at least".to_owned(),
@@ -284,10 +284,16 @@ fn notes(figures: &Figures) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if figures.silent_nodes > 0 {
+        notes.push(format!(
+            "exporters that did not answer: {} of {}; what they know of it is missing here",
+            figures.silent_nodes, figures.nodes
+        ));
+    }
     if figures.nodes_with_job == 0 {
         notes.push(
             "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…), or what would see it \
-             (--collect)"
+             (--collect), or has more owners or series than it may tell apart (gpuscope_owners_merged_total, gpuscope_series_dropped)"
                 .to_owned(),
         );
     } else if !figures.knows_use {

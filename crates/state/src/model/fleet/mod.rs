@@ -175,6 +175,7 @@ impl Fleet {
 impl Past {
     fn read(&mut self, owner: &Arc<Owner>, mut living: Living, kernels: usize) -> Reading {
         self.distinct.bound(&mut living.sums);
+        self.sums.admit(&living.sums);
         let mut sums = self.sums.clone();
         sums.add(&living.sums);
         // bounds of time that has passed may become tighter; what was shown was right, too
@@ -228,6 +229,28 @@ mod tests {
         assert_eq!((before[0].processes, after[0].processes), (1, 0));
         assert_eq!(before[0].sums, after[0].sums);
         assert_eq!(before[0].kernels, after[0].kernels);
+    }
+
+    #[test]
+    fn a_kernel_that_was_counted_by_name_stays_though_there_are_more_than_there_is_room_for() {
+        let (mut fleet, train) = (Fleet::default(), owner("train"));
+        let names = |from: usize, to: usize| {
+            let mut sums = Sums::default();
+            sums.kernels
+                .extend((from..to).map(|number| (format!("k{number}").into(), 10)));
+            sums.launched.succeeded = 10 * (to - from) as u64;
+            sums
+        };
+        fleet.fold(&train, names(0, 4000), 1);
+        let mut shown = || -> Vec<Arc<str>> {
+            let reading = fleet.read(living(&train, names(4000, 4500)), 2, 5000).remove(0);
+            let mut shown: Vec<Arc<str>> = reading.sums.kernels.into_keys().collect();
+            shown.sort();
+            shown
+        };
+        let first = shown();
+        assert!(first.len() < 4500);
+        assert_eq!(first, shown());
     }
 
     #[test]

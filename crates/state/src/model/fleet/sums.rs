@@ -178,6 +178,19 @@ impl Sums {
         }
     }
 
+    /// Has room kept for kernels of `more`, as long as there is some: once counted by name, one always is.
+    pub(super) fn admit(&mut self, more: &Sums) {
+        let mut new: Vec<&Arc<str>> = more
+            .kernels
+            .keys()
+            .filter(|name| !self.kernels.contains_key(*name))
+            .collect();
+        new.sort();
+        let room = NAMES.saturating_sub(self.kernels.len());
+        self.kernels
+            .extend(new.into_iter().take(room).map(|name| (Arc::clone(name), 0)));
+    }
+
     /// Adds one entry of the table of failures.
     pub fn fail(&mut self, key: &FailureKey, count: u64) {
         *self.failures.entry((key.row, key.code)).or_default() += count;
