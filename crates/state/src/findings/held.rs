@@ -6,7 +6,7 @@
 use super::cases::Sum;
 use super::evidence::End;
 use super::seen::Seen;
-use super::table::Grow;
+use super::table::{Grow, is_percent};
 use crate::model::work::Certainty;
 use crate::record::{Record, json};
 use crate::text::quantity::{duration, plural};
@@ -70,11 +70,11 @@ impl Held {
         }
     }
 
-    /// What is to be said of work ahead of them; empty: there was none.
+    /// What is to be said of work ahead of them, of `held_ns` in all; empty: there was none worth mentioning.
     #[must_use]
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn words(&self, held_ns: u64) -> String {
         let unknown = self.behind_work.saturating_sub(self.told);
-        let told = (self.ahead_ns > 0).then(|| {
+        let told = is_percent(self.ahead_ns, held_ns.max(1), 1).then(|| {
             format!(
                 ", {} of that behind work that was ahead of them",
                 duration(self.ahead_ns)
@@ -98,7 +98,9 @@ pub(crate) struct Awaited(VecDeque<Call>);
 struct Call {
     pid: u32,
     tid: u32,
+    /// When it was entered, and before that the call around it, which is the one that an activity names.
     at: i64,
+    around: i64,
     ns: u64,
 }
 
@@ -116,6 +118,7 @@ impl Awaited {
             pid: event.pid,
             tid: event.tid,
             at: event.at,
+            around: event.at.saturating_sub_unsigned(event.since_caller.unwrap_or(0)),
             ns: seen.ns(),
         });
     }
@@ -131,8 +134,7 @@ impl Awaited {
         let Some((tid, at)) = cause(event) else {
             return;
         };
-        // the call that an activity names can be one within that which counts
-        let is_within = |call: &Call| (call.at..=call.at.saturating_add_unsigned(call.ns)).contains(&at);
+        let is_within = |call: &Call| (call.around..=call.at.saturating_add_unsigned(call.ns)).contains(&at);
         let is_meant = |call: &Call| (call.pid, call.tid) == (event.pid, tid) && is_within(call);
         let Some(place) = self.0.iter().rposition(is_meant) else {
             return;

@@ -75,7 +75,7 @@ impl Rule for PageableCopy {
                 count(evidence.count),
                 bytes(held.bytes),
                 duration(evidence.ns),
-                held.words(),
+                held.words(evidence.ns),
                 end.pinned.words(),
                 duration(end.pinned.ns(held.bytes))
             ),
@@ -131,14 +131,16 @@ mod tests {
             let called = fixture.at;
             fixture.call(Class::Copy, 4 * MS, |event| {
                 (event.direction, event.bytes) = (Some(CopyKind::DtoH), Some(25_000_000));
-                event.host = Some(HostMemory::Pageable);
+                (event.host, event.since_caller) = (Some(HostMemory::Pageable), Some(900));
             });
+            // an activity names the outermost call
+            let called = called - 900;
             let args = format!(r#"{{"call_tid":7,"call_ts_ns":{called}}}"#);
             if number < told {
                 fixture.row(&Record {
                     direction: Some(CopyKind::DtoH),
                     args: Some(&args),
-                    ..Record::new(Kind::Gpu, called + 2_500_000, 7)
+                    ..Record::new(Kind::Gpu, called + 2_500_900, 7)
                 });
             }
         }

@@ -96,7 +96,7 @@ impl Rule for SyncCopy {
                 count(evidence.count),
                 bytes(sum.held.bytes),
                 duration(evidence.ns),
-                sum.held.words(),
+                sum.held.words(evidence.ns),
                 duration(end.pinned.ns(sum.held.bytes)),
                 end.pinned.words(),
                 duration(sum.idle_ns)
